@@ -20,15 +20,15 @@ enum class Storage : std::uint8_t { Float, Bf16 };
     return storage == Storage::Float ? 4 : 2;
 }
 
-/// A factor or result of a product: a column-major matrix.
+/// A column-major matrix: a factor or the result of a product.
 struct GemmMatrix {
     void* data = nullptr;
-    std::int64_t leading = 0; ///< elements between the starts of two columns
-    std::int64_t stride = 0;  ///< elements between the starts of two matrices of a batch
+    std::int64_t leading = 0; ///< elements from the start of one column to the next
+    std::int64_t stride = 0;  ///< elements from the start of one matrix of a batch to the next
     bool transposed = false;  ///< factors only
 };
 
-/// result = scale · a · b (+ result or beside) (+ bias per row), for each product of a batch; sums are in float. After
+/// result = scale · a · b (+ result) (+ bias per row), for each product of a batch; sums are in float. After
 /// transposition, a is rows × inner and b is inner × columns.
 struct Gemm {
     std::int64_t rows = 0;
@@ -47,7 +47,7 @@ struct Gemm {
 
 /// The device on which stages compute. It may work asynchronously through queues, as a GPU does: calls queue work on a
 /// stream and return immediately. A stream executes its work in order; streams run concurrently. An event marks a
-/// position in a stream; a stream can be made to wait for an event, which must have been recorded before.
+/// position in a stream; a stream can wait for an event that was recorded before.
 ///
 /// Implementations: CUDA (runtime/backend/cuda), the CPU (runtime/backend/cpu), and an emulated GPU for tests.
 /// Thread-safe unless two threads use the same stream or event at the same time. Failures are reported as exceptions.
@@ -61,21 +61,21 @@ public:
 
     virtual ~Accelerator() = default;
 
-    /// True if its memory is host memory, which may be read and written directly, and work is complete when a call
+    /// True if the device's memory is host memory, which may be accessed directly, and all work is complete when a call
     /// returns.
     [[nodiscard]] virtual bool sharesHostMemory() const { return false; }
 
-    /// An id of the device that survives restarts; empty if it has none.
+    /// The device's id, which stays the same after restarts; empty if it has none.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
-    /// Size of its memory in bytes; nothing if it has no separate limit.
+    /// Size of the device's memory in bytes; nothing if there is no separate limit.
     [[nodiscard]] virtual std::optional<std::int64_t> memory() const { return std::nullopt; }
 
-    /// Reserves processors for transfers: `blocks` is the number of blocks that other libraries keep on the device
-    /// while products run, which then use fewer processors. Does not change results. Call it before the first product.
+    /// Reserves processors for transfers: products use fewer processors, so that `blocks` thread blocks of other
+    /// libraries can run at the same time. Results do not change. Call it before the first product.
     virtual void leaveRoomFor(int /*blocks*/) {}
 
-    /// Number of its processors; 0 if unknown.
+    /// Number of the device's processors; 0 if unknown.
     [[nodiscard]] virtual int processors() const { return 0; }
     /// Divides the device into equal parts: work on a part's streams runs only on that part's processors. Memory and
     /// events are shared, and results are bit-identical. Error: Run, with the reason, if it cannot be divided.
@@ -120,15 +120,15 @@ public:
     virtual void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) = 0;
     virtual void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) = 0;
 
-    /// Writes the device's current time into 8 bytes of its memory.
+    /// Writes the device's current time into 8 bytes of device memory.
     virtual void stamp(std::uint64_t* at, Stream stream) = 0;
     /// Keeps the stream busy, with almost no load on the rest of the device, until `length` after the time that stamp()
     /// wrote to `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
-    /// Brackets work on the stream that recurs under the same key, often at the same addresses, so that a device may
-    /// submit it as one unit and repeat it. Any function except beginBatch() may be called in between; results do not
-    /// depend on batching.
+    /// These two calls enclose work on the stream that recurs under the same key, often at the same addresses, so that
+    /// a device can submit it as one unit and repeat it. Any function except beginBatch() may be called in between;
+    /// results do not depend on batching.
     virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
     virtual void endBatch(Stream stream) = 0;
 

@@ -15,8 +15,8 @@ namespace bubblescope::runtime {
 
 class MemoryPool;
 
-/// Memory of a pool, which the destructor returns. Its address is valid immediately, its content only after the queued
-/// work is done.
+/// Memory of a pool, which the destructor returns. Its address is valid immediately, but its content only after the
+/// queued work is done.
 class Buffer {
 public:
     Buffer() = default;
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] T* as() const {
         return static_cast<T*>(data_);
     }
-    /// Sets the stream that uses the memory last; the default is the pool's home stream.
+    /// Sets the last stream that uses the memory; the default is the pool's home stream.
     void usedOn(Accelerator::Stream stream) { last_ = stream; }
 
 private:
@@ -73,8 +73,8 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Makes memory available that other streams have finished with, without waiting. Call it when no stream is busy,
-    /// such as between steps, so that each step finds memory free at the same addresses as the previous one.
+    /// Reclaims memory that other streams have finished with, without waiting. Call it when no stream is busy, such as
+    /// between steps, so that each step finds memory free at the same addresses.
     void settle();
 
     /// Bytes currently in use, in full size classes, and the maximum so far.

@@ -48,7 +48,7 @@ private:
     std::vector<std::function<void()>> calls_;
 };
 
-/// The objects made from batches, by key and arguments. Keeps the `kept` most recently used objects per key.
+/// Objects made from batches, by key and arguments. Keeps the `kept` most recently used objects per key.
 template <class Made>
 class RecurringBatches {
 public:
@@ -64,8 +64,8 @@ public:
         }
         return nullptr;
     }
-    /// The place for a new object: the oldest object of its key, to be changed or replaced, or an empty one. Fill it
-    /// immediately.
+    /// Returns the place for a new object: an empty object, or the oldest object of its key, to be changed or replaced.
+    /// Fill it immediately.
     [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         if (entries.size() < kept_) {

@@ -57,8 +57,8 @@ private:
     MemoryPool pool_;
 };
 
-/// Queues the computation of a digest's sum (core/aadiff/digest.h) over device memory, which is added to 8 bytes of
-/// device memory. DigestKernel::digestOf() computes the digest from it on the host. Also copies the memory if `copy` is
+/// Queues the computation of a digest's sum (core/aadiff/digest.h) over device memory, and adds the sum to the 8 bytes
+/// at `to`. DigestKernel::digestOf() computes the digest from the sum on the host. Also copies the memory if `copy` is
 /// not null.
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
 
@@ -84,7 +84,7 @@ private:
     std::vector<std::uint64_t> fetched_;
 };
 
-/// The digest of a buffer of `bytes` bytes, with its sum in a page.
+/// The digest of a buffer of `bytes` bytes, whose sum is in a page.
 class DeviceDigest {
 public:
     DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index, std::int64_t bytes)
@@ -100,13 +100,13 @@ private:
     std::int64_t bytes_;
 };
 
-/// The pending digests of a rank. For the rank's thread.
+/// The pending digests of a rank. Only for the rank's thread.
 class DigestPages {
 public:
-    /// `home` is the queue that copies them to the host; it must outlive the pages.
+    /// `home` is the queue that copies digests to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    /// A digest for a buffer of `bytes` bytes, whose sum `user` queues next. `user` is `home`, or a queue that waits
-    /// for it.
+    /// Returns a digest for a buffer of `bytes` bytes, whose sum must be queued next on `user`: `home`, or a queue that
+    /// waits for it.
     [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:

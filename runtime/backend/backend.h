@@ -32,15 +32,15 @@ struct PeerJob {
     TimeNs timeout{0}; ///< time limit for all processes to connect
 };
 
-/// Connects a rank's device with those of the other processes; see Backend::connect(). `activations` is the storage of
-/// transferred activations.
+/// Connects a rank's device with the devices of the other processes; see Backend::connect(). `activations` is the
+/// storage of transferred activations.
 using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
     const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
 
-/// The size of a device's memory, and the size of values in it.
+/// Size of a device's memory, and size of the values in it.
 struct DeviceMemory {
     std::int64_t bytes = 0;
-    int value_bytes = 4; ///< of an activation, and of a weight as used in products
+    int value_bytes = 4; ///< bytes per activation, and per weight as used in products
 };
 
 /// A device whose processors are divided among ranks. Thread-safe; failures are exceptions.
@@ -50,7 +50,7 @@ public:
     DividedDevice(std::vector<std::shared_ptr<Accelerator>> parts, int all, std::shared_ptr<DeviceTime> time)
         : parts_(std::move(parts)), all_(all), time_(std::move(time)) {}
 
-    /// Number of processors per rank; allProcessors() is that of the whole device.
+    /// Number of processors per rank; allProcessors() returns the number in the whole device.
     [[nodiscard]] int processors() const { return parts_.front()->processors(); }
     [[nodiscard]] int allProcessors() const { return all_; }
     /// Opens one of the parts for the calling thread's rank; each part can be opened only once.
@@ -69,13 +69,13 @@ private:
 class Backend {
 public:
     /// `name` is the argument of --backend. `activations` is the storage of activations and of the weights used in
-    /// products. `connector` connects the device with those of other processes; empty if the backend does not support
-    /// that.
+    /// products. `connector` connects the device with the devices of other processes; empty if the backend does not
+    /// support that.
     Backend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
             std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
     [[nodiscard]] const std::string& name() const { return name_; }
-    /// An id of this process's device that survives restarts: "GPU-3f…"; empty if there is none.
+    /// The id of this process's device, which stays the same after restarts: "GPU-3f…"; empty if there is none.
     [[nodiscard]] std::string device() const { return device_->uuid(); }
     /// Nothing if the device has no memory of its own or does not report its size.
     [[nodiscard]] std::optional<DeviceMemory> memory() const;
@@ -83,7 +83,7 @@ public:
     [[nodiscard]] bool fusesAttention(std::int64_t head_width) const {
         return device_->fusesAttention(activations_, head_width);
     }
-    /// Opens the device for another rank, that of the calling thread.
+    /// Opens the device for one more rank, which runs on the calling thread.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
     /// Divides the processors among this many ranks that share the device, so that no rank slows another. Error: Run,
     /// with the reason, if the device does not support that.
@@ -91,9 +91,9 @@ public:
     /// Creates a stage on the rank's device.
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
-    /// Connects the device of this process's rank with those of the other processes, which must all call this.
-    /// References must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage
-    /// if this backend cannot connect devices, Run if connecting fails.
+    /// Connects the device of this process's rank with the devices of the other processes, which must all call this
+    /// function. References must outlive the channel; stages must be destroyed before it. Errors, equal on all
+    /// processes: Usage if this backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
                                                                ProcessTeam& team);
 

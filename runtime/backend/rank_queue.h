@@ -16,9 +16,9 @@
 
 namespace bubblescope::runtime {
 
-/// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them,
-/// so a reference event is recorded on an idle stream between two readings of the host's clock. Several attempts are
-/// made, and the one with the closest readings is used. This is repeated in every step, so that neither clock drift nor
+/// Converts a device's events to host time, for all ranks on one device. Events only yield the time from one event to
+/// another, so a reference event is recorded on an idle stream between two readings of the host's clock. Of several
+/// attempts, the one with the closest readings is used. This is repeated in every step, so that neither clock drift nor
 /// the coarse resolution of long intervals matters. All ranks use the same reference event, so they share the same
 /// error of a few microseconds.
 class DeviceTime {
@@ -65,8 +65,8 @@ public:
     /// Times of an op and of the arrival of its inputs, on the host's clock.
     struct OpTimes {
         Span op;
-        std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival here; empty
-                                     ///< spans for transfers within the rank
+        std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival on this rank;
+                                     ///< empty spans for transfers within the rank
         std::vector<Span> sums;      ///< one per addUp(), starting when this rank reached the sum
     };
 
@@ -86,23 +86,23 @@ public:
         return std::static_pointer_cast<RankQueue>(shared_from_this());
     }
 
-    /// Call it first, on the rank's thread.
+    /// Call it first, and on the rank's thread.
     void bindThread() { device().bindThread(); }
 
-    /// Call it before an op. If limitAhead() was called, it waits for ops that were queued long before.
+    /// Call it before an op. After limitAhead(ops), it waits until the device has at most `ops` further ops to execute.
     void waitForRoom();
-    /// Begins a step; call it while no rank has work queued. Times are recorded from here on.
+    /// Begins a step; call it while no rank has work queued. Times are recorded from then on.
     void beginStep();
-    /// Moves a tensor that was handed over to this rank, for the op that begins next. It queues the transfer and makes
-    /// the work queued afterwards wait for it. With a latency, the transfer takes at least that long. A tensor of the
-    /// rank itself is returned without a transfer.
+    /// Transfers a tensor that was handed over to this rank, for the op that begins next. The transfer is queued, and
+    /// work queued afterwards waits for it. With a latency, the transfer takes at least that long. A tensor of the rank
+    /// itself is returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
     /// The work queued between beginOp() and endOp() is an op. With a nominal time, the device is kept busy until that
-    /// time has passed since the op's start, not counting its `sums`. These are spread evenly over the nominal time,
-    /// the last one at its end. Ops with equal keys perform the same work on different data.
+    /// time has passed since the op's start, not counting its `sums`. The sums are spread evenly over the nominal time,
+    /// with the last one at its end. Ops with equal keys perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
-    /// The op has reached a sum. Call it before handing over the op's part.
+    /// Marks that the op has reached a sum. Call it before the op's part is handed over.
     void beginSum();
     /// Adds parts in order, both this rank's and those that other ranks have handed over, and makes the work queued
     /// afterwards wait for the sum. With a latency, the sum takes at least that long after the last part has been
@@ -115,8 +115,8 @@ public:
 
     /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// Adds a stream other than the queue's own on which work for the rank runs, such as that of a link. For this
-    /// rank's thread, between steps.
+    /// Adds a stream other than the queue's own on which work for the rank runs, such as that of a link. Call it on
+    /// this rank's thread, between steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
 
@@ -130,18 +130,19 @@ public:
     void prepareChecks();
     /// The start time of the step. Call it after beginStep() if the step is checked. Waits for the device.
     [[nodiscard]] TimeNs stepBegan();
-    /// Delays the work that is queued next until at least `length` after the start of the step.
+    /// Delays the work that is queued next until `length` after the start of the step.
     void holdSinceStep(TimeNs length);
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Calls `work`, which adds to the queue of checks, and waits until that queue has run it, after everything that
-    /// the rank has queued so far. With a nominal time, the queue is kept busy until that time has passed.
+    /// Calls `work`, which adds to the queue of checks, and waits until the queue has executed it. This happens after
+    /// everything that the rank has queued so far. With a nominal time, the queue is kept busy until that time has
+    /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
     /// True if a tensor that was handed over can be used here at `now`. With a latency, it must have been ready for
     /// that long.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
     /// Copies a digest from another rank's device to this rank's, after everything that this rank has queued so far.
-    /// The original must be kept until then.
+    /// The original must not be freed before the copy is complete.
     [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
@@ -157,9 +158,9 @@ public:
                                        Storage storage) override;
     /// True if the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return times_hand_overs_ || checks_ != nullptr; }
-    /// Records that time for all tensors. Call it before the first step.
+    /// Makes the queue record that time for all tensors. Call it before the first step.
     void timeHandOvers() { times_hand_overs_ = true; }
-    /// Discards the ops so far, whose times are not needed.
+    /// Discards the ops recorded so far if their times are not needed.
     void forgetOps() {
         ops_.clear();
         received_.clear();
@@ -174,7 +175,7 @@ public:
     /// Frees the tensors passed to freeLater(). For this rank's thread, or when no other thread uses the queue any
     /// more.
     void freeReturned();
-    /// The largest amount of device memory in use by the rank: for stages and transfers.
+    /// Peak device memory of the rank, for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;
     [[nodiscard]] std::int64_t reservedBytes() const;
 
@@ -211,7 +212,7 @@ private:
     void await(DeviceArray& array, std::optional<TimeNs> latency);
     /// Queues a copy of another rank's tensor into memory of this rank; the caller must wait for the copy.
     [[nodiscard]] Buffer copyFrom(DeviceArray& sent, Incoming& way);
-    /// The share of the op's nominal time before its n-th sum, or all of it after the last.
+    /// The part of the op's nominal time before its n-th sum; all of it after the last sum.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
     /// Copies the parts of other ranks into this rank's memory.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
@@ -221,7 +222,7 @@ private:
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
     Accelerator::Event gathered_;      ///< reached when the parts of the last sum have arrived
-    Buffer begin_stamp_;               ///< at the start of the op, or of the work after its last sum
+    Buffer begin_stamp_;               ///< written at the start of the op, or of the work after its last sum
     std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;

@@ -11,23 +11,24 @@ namespace bubblescope::runtime {
 
 /// The checks planned by ranks that have measured the idle time of their steps.
 struct PlannedCoverage {
-    int first_rank = 0; ///< numbered over the whole run
+    int first_rank = 0; ///< ranks are numbered over the whole run
     int last_rank = 0;
     std::size_t units = 0;   ///< pairs of a layer and a kind of op
     std::size_t covered = 0; ///< units that fit into an idle time
-    int steps = 0;           ///< number of steps in which these are covered
+    int steps = 0;           ///< number of steps until these units are covered
     double per_step = 0;     ///< checks per step
 };
 
 /// Options of a run with checks in its bubbles.
 struct AadiffOptions {
-    double margin = 0.1;                ///< fraction of its cost by which a check may overrun without delaying the step
-    std::optional<std::int64_t> memory; ///< bytes that a rank may hold for checks; none = no limit
-    /// Fraction of the ops' time that checks may take if ops are not paced; it applies separately to copies of the data
-    /// to be repeated, and to digests. Above it, fewer steps are checked. 1 = every step.
+    double margin = 0.1;                ///< safety margin, as a fraction of a check's cost: smaller overruns do not
+                                        ///< delay the step
+    std::optional<std::int64_t> memory; ///< maximum memory of a rank's checks in bytes; none = no limit
+    /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; it applies separately to copies of
+    /// the data to be repeated, and to digests. If checks would exceed it, fewer steps are checked. 1 = every step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
-    bool elsewhere = true; ///< other ranks repeat layers too, if they are threads of one process
+    bool elsewhere = true; ///< true if other ranks repeat layers too; requires ranks that are threads of one process
     int every = 1;         ///< check only steps whose number is a multiple of this
     bool stop = false;     ///< end the run at a mismatch
     /// Called on any rank's thread when the verdict on a mismatch is known.

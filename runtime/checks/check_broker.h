@@ -20,19 +20,19 @@ namespace bubblescope::runtime {
 /// A part of a layer with its inputs and weights, to be executed by another rank.
 struct ShippedLayer {
     LayerRun run;                                         ///< as executed by the rank that sent it
-    Stage stage;                                          ///< its stage on that rank
+    Stage stage;                                          ///< the layer's stage on that rank
     TimeNs cost{0};                                       ///< nominal cost
     std::shared_ptr<const ReexecutableLayer> computation; ///< detached from that rank
     LayerResult first;                                    ///< the first result; its digests are always known
     std::uint64_t ticket = 0;                             ///< assigned by the broker
 };
 
-/// Passes layers between ranks that execute each other's computations. Questions decide a verdict and need an answer;
-/// offers fill idle time and need none. Ranks are numbered over the whole run. Each function is called by the thread of
-/// the rank that it names or concerns.
+/// Passes layers between ranks that execute each other's computations. Questions decide a verdict and require an
+/// answer; offers fill idle time and require none. Ranks are numbered over the whole run. Each function is called on
+/// the thread of the rank that it names or concerns.
 class CheckBroker {
 public:
-    /// A layer to be executed by one rank other than the excluded ones, and its answer.
+    /// A layer to be executed by a rank that is not excluded, and the answer of that rank.
     struct Question {
         ShippedLayer layer;
         std::vector<Rank> excluded;
@@ -54,7 +54,7 @@ public:
     enum class Reply : std::uint8_t {
         Answered,
         Waiting, ///< ask again at the end of the next step
-        Never,   ///< no rank can answer any more
+        Never,   ///< no rank can answer any longer
     };
 
     CheckBroker() = default;
@@ -62,15 +62,15 @@ public:
     CheckBroker& operator=(const CheckBroker&) = delete;
     virtual ~CheckBroker() = default;
 
-    /// True if there are ranks to ask other than `besides` excluded ones, which include the asking rank.
+    /// True if any rank can be asked when `besides` ranks, which include the asking rank, are excluded.
     [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
     virtual void ask(std::shared_ptr<Question> question) = 0;
     /// A question that `rank` may answer; null if there is none.
     [[nodiscard]] virtual std::shared_ptr<Question> nextQuestion(Rank rank) = 0;
     virtual void answer(const std::shared_ptr<Question>& question) = 0;
-    /// The reply to a question that was asked before the end of this step. Questions that are Answered or Never are
-    /// forgotten. If all ranks of a broker reach this call, it may wait until `ended`.
+    /// The reply to a question that was asked before the end of this step. The broker forgets the question if the reply
+    /// is Answered or Never. May wait until `ended` is set if all ranks of the broker make this call.
     [[nodiscard]] virtual Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) = 0;
 
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
@@ -88,11 +88,11 @@ public:
     /// The verdicts of other ranks on the broker's rank since the last call.
     [[nodiscard]] virtual std::vector<CheckRecord> takeVerdicts() { return {}; }
 
-    /// The rank is idle for `room`; the broker may use that time.
+    /// Called when the rank is idle for `room`; the broker may use that time.
     virtual void onIdle(TimeNs /*room*/) {}
     virtual void onStepEnd() {}
     /// Call it after the last step until it returns true. It waits for messages that other ranks may still send. `open`
-    /// is true if the rank waits for replies. Returns true at once if the run has ended.
+    /// is true if the rank waits for replies. Returns true immediately if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
 };
 

@@ -53,10 +53,10 @@ public:
     int step = 0;
     TimeNs step_begin{0};
     bool emulated = true;  ///< see IdleClock::emulates()
-    CheckCost digest_cost; ///< cost of digests of what is computed and sent
+    CheckCost digest_cost; ///< cost of digests of computed and sent tensors
     CheckCost repeat_cost; ///< cost of copies kept for repetitions
     CheckedSteps checked_steps;
-    /// Replaces the study's plan, see CheckSetup::measured; may be null.
+    /// Replaces the study's plan; see CheckSetup::measured. May be null.
     const MeasuredPlan* measured = nullptr;
 
     /// True if the current step is checked.
@@ -72,7 +72,7 @@ public:
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
-    /// Does work that lengthens an op.
+    /// Does work that lengthens an op, and adds its time to `cost`.
     template <class Work>
     void timed(CheckCost& cost, const Work& work) {
         const auto began = std::chrono::steady_clock::now();
@@ -83,7 +83,7 @@ public:
     /// Executes a part of a layer immediately, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);
 
-    /// A record with the current step and this rank filled in.
+    /// Returns a record with the current step and this rank.
     [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
     /// Writes a record into the rank's trace.
     void write(const CheckRecord& record, CheckedTensor tensor, Stage stage) const;
@@ -94,8 +94,8 @@ public:
     /// Announces a mismatch, and throws an exception if a mismatch ends the run.
     void report(const CheckRecord& record, Rank world) const;
 
-    /// Calls `then` with the time of a check of this op as soon as the op's digests are known: immediately, with `now`,
-    /// on the host; in settle() on a device.
+    /// Calls `then` with the time of a check of this op as soon as the op's digests are known: on the host immediately,
+    /// with `now`; on a device in settle().
     void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
     /// Called when the rank's device has finished these ops.
     void settle(std::span<const DoneOp> done);
@@ -118,7 +118,8 @@ public:
     /// `nominal` is the layer's share of its op's nominal time. If the cost is unknown, returns a time that exceeds
     /// every slot.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
-    /// The measured time of all parts of a layer's op, or of another layer of its kind; nothing until these have run.
+    /// The measured time of all parts of a layer's op, or of another layer of the same kind; nothing before the first
+    /// measurement.
     [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
     /// Records a measured time. Do not call it if executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
@@ -126,7 +127,7 @@ public:
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }
 
 private:
-    /// The time of the same part of this layer, or of another layer of its kind.
+    /// The time of the same part of this layer, or of another layer of the same kind.
     [[nodiscard]] std::optional<TimeNs> usual(OpKind kind, LayerPart part, int layer) const;
 
     const CheckContext& context_;

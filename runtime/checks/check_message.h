@@ -21,13 +21,13 @@ struct CheckMessage {
         Done,       ///< an offer was declined, or a verdict was written
         Verdict,    ///< `record` is a verdict on the receiver
         Unreadable, ///< a message from the receiver could not be read and gets no reply
-        Idle,       ///< to the root: the sender has run all steps and is not waiting for a reply
+        Idle,       ///< to the root: the sender has finished all steps and is not waiting for a reply
         AllIdle,    ///< from the root: all ranks are idle
     };
 
     Kind kind = Kind::Done;
     std::uint64_t ticket = 0; ///< assigned by the rank that asked, offered, or sent the verdict
-    ShippedLayer layer;       ///< with the digests of the first execution but without its values
+    ShippedLayer layer;       ///< contains the digests of the first execution, but not its values
     LayerResult once;
     LayerResult twice;
     CheckRecord record;

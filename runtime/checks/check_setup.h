@@ -22,12 +22,12 @@ public:
         const CostModel& times; ///< nominal times; timesOrUnits() if there are none
         const ModelConfig& model;
         bool paced = true;
-        bool on_host = true;        ///< ranks compute on the host, not on devices
+        bool on_host = true;        ///< true if ranks compute on the host, not on devices
         std::size_t ranks_here = 1; ///< number of ranks that can repeat each other's layers
-        std::filesystem::path dir;  ///< folder for the tensors of mismatches; empty = they are not written
+        std::filesystem::path dir;  ///< folder for the tensors of mismatches; empty = tensors are not stored
     };
 
-    /// Plans checks of each layer of each op; the plan starts again once all are covered. Errors: those of
+    /// Plans checks of each layer of each op; once all are covered, the plan starts again. Errors: the errors of
     /// studyAadiff().
     [[nodiscard]] static Result<std::unique_ptr<CheckSetup>> make(const Of& of, const AadiffOptions& options);
 
@@ -42,7 +42,7 @@ public:
     const bool chooses_steps;
     /// True if ops are delayed until the plan's times, so that the idle time of a step is contiguous.
     const bool holds;
-    /// The broker of the ranks of this process. Replace it before the run if other processes can be asked.
+    /// The broker of the ranks of this process. Replace it before the run if ranks of other processes can be asked.
     std::unique_ptr<CheckBroker> broker;
     /// Writes a mismatch of a rank (by its number in the whole run) into that rank's trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
@@ -51,13 +51,13 @@ public:
     [[nodiscard]] LayerRange layersOf(Stage stage) const { return layers_[stage.index()]; }
     [[nodiscard]] int headLayer() const { return head_; }
 
-    /// The fraction of its time that a rank may use for either of the two kinds of work in AadiffOptions::cost.
+    /// Maximum fraction of a rank's time for each of the two kinds of work in AadiffOptions::cost.
     [[nodiscard]] double shareOfOne() const;
     /// Reports that a rank has made its first plan (see MeasuredPlan) and executes one step of it every `interval`
     /// steps. Thread-safe.
     void planned(Rank world, const RankPlan& plan, int interval);
     /// Number of steps until all units are covered, according to the study or to later plans of ranks; nothing if some
-    /// units never are.
+    /// units are never covered.
     [[nodiscard]] std::optional<int> stepsToFull() const;
 
     /// Writes the tensors of a mismatch to disk, within AadiffOptions::bytes_on_disk.

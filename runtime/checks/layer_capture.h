@@ -22,24 +22,24 @@ public:
     LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
         : context_(context), costs_(costs), reexecution_(reexecution) {}
 
-    /// Discards earlier captures; `planned` are the checks of the new step.
+    /// Discards earlier captures; `planned` contains the checks of the new step.
     void beginStep(std::span<const PlannedCheck> planned);
     void beginOp(const Op& op, Stage stage, TimeNs begin);
     /// See RankHook.
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
 
-    // See LayerWatch. Called for the layers of the op that began last.
+    // See LayerWatch. The calls are for the layers of the op that began last.
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
     void end(std::unique_ptr<ReexecutableLayer> computation);
 
-    /// The result of the op that ran last, without values; nothing if it has none.
+    /// The result of the last op, without values; nothing if the op has no result.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
-    /// The captured parts of a layer's op, unless they were already taken; null if there are none.
+    /// The captured parts of a layer's op, unless they were already taken; null if nothing was captured.
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// On a device: tries out, by repeating them twice, the layers that could not be repeated within the op.
+    /// On a device: repeats twice those layers that could not be repeated within their op; see tryTwice().
     void tryOnDevice(IdleClock& clock);
 
 private:
@@ -58,7 +58,7 @@ private:
     std::set<LayerKey> wanted_;
     std::map<LayerKey, std::vector<CapturedLayer>> captured_;
     std::int64_t captured_bytes_ = 0;
-    std::vector<CapturedLayer> to_try_; ///< on a device: captured layers to be repeated
+    std::vector<CapturedLayer> to_try_; ///< on a device: captured layers that must still be repeated
 
     // The current op and part of a layer:
     Op op_;

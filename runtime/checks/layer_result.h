@@ -12,20 +12,20 @@
 
 namespace bubblescope::runtime {
 
-/// The tensors computed by one execution of a part of a layer, in that order. Executions of the same part on the same
-/// inputs show the same tensors. On a device, reading a result waits for it.
+/// The tensors computed by one execution of a part of a layer, in the order of their computation. Executions of the
+/// same part on the same inputs report the same tensors. On a device, reading a result waits for it.
 using LayerResult = std::vector<ShownTensor>;
 
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);
 
-/// The index of the first tensor that differs; nothing if all are equal.
+/// Index of the first tensor that differs; nothing if all are equal.
 [[nodiscard]] std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second);
 
 /// The difference between the tensors at index `at` of two executions, whose values must be present. Elements are
 /// numbered across all tensors of the same name, such as the gradients of a layer's parameters.
 [[nodiscard]] TensorDifference differenceOf(const LayerResult& first, const LayerResult& second, std::size_t at);
 
-/// Records the tensors that an execution shows, after injecting the rank's faults.
+/// Records the tensors that an execution reports, after injecting the rank's faults.
 class ResultProbe final : public LayerProbe {
 public:
     explicit ResultProbe(LayerInjection injection) : injection_(std::move(injection)) {}
@@ -43,7 +43,7 @@ private:
     LayerResult result_;
 };
 
-/// Records the digests of the tensors that an execution shows.
+/// Records the digests of the tensors that an execution reports.
 class DigestProbe final : public LayerProbe {
 public:
     using LayerProbe::touch;

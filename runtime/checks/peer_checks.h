@@ -11,36 +11,36 @@
 
 namespace bubblescope::runtime {
 
-/// Lets other ranks execute a rank's layers, for a verdict or as a check, and executes theirs in turn. For the rank's
-/// thread.
+/// Lets other ranks execute a rank's layers, for a verdict or as a check, and executes layers of the other ranks in
+/// turn. For the rank's thread.
 class PeerChecks {
 public:
     /// References must outlive the object.
     PeerChecks(CheckContext& context, const ReexecutionCosts& costs) : context_(context), costs_(costs) {}
 
-    /// Registers a mismatch on this rank that can be repeated. If there are other ranks, they decide the verdict at the
-    /// end of a later step.
+    /// Registers a mismatch on this rank whose layer can be repeated. If there are other ranks, they decide the verdict
+    /// at the end of a later step.
     void settleLater(CheckRecord record, const CapturedLayer& layer, TimeNs nominal);
 
     /// Offers a layer to a rank with idle time.
     void offer(const CapturedLayer& layer, TimeNs nominal);
-    /// Executes another rank's offer if one fits before `end`; returns false if none does.
+    /// Executes another rank's offer if one fits before `end`; otherwise returns false.
     bool checkForOthers(TimeNs end, IdleClock& clock);
 
     /// Call it at the end of a step, after the barrier. Answers other ranks, and determines the verdicts for which
     /// answers have arrived.
     void endStep();
-    /// Call it after the last step; returns when no rank waits for another.
+    /// Call it after the last step; returns when no rank is waiting for another.
     void drain();
     /// Announces mismatches that have no verdict.
     void abandon();
 
 private:
-    /// A mismatch whose verdict depends on another rank.
+    /// A mismatch on which another rank decides the verdict.
     struct Pending {
         CheckRecord record;
         std::shared_ptr<CheckBroker::Question> question; ///< null if there is no rank to ask
-        std::optional<Rank> by;                          ///< the rank that made the check, if it was not this one
+        std::optional<Rank> by;                          ///< the rank that made the check; none = this rank
     };
 
     [[nodiscard]] CheckBroker& broker() const { return *context_.setup.broker; }

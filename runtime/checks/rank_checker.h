@@ -48,15 +48,15 @@ private:
     };
 
     std::vector<PlacedSlot> slots_;
-    BubbleForecast ends_;                      ///< ends since the step's start, by the op that ends the bubble
+    BubbleForecast ends_;                      ///< times since the step's start, by the op that ends the bubble
     std::vector<std::optional<TimeNs>> holds_; ///< earliest starts by op index
 };
 
 /// The checks of one rank: attaches to the training loop and executes the plan in the rank's bubbles. For the rank's
 /// thread.
 ///
-/// The same code is used for the host and for devices. On a device work is only queued: results are known when the
-/// device has finished the step's ops (onOpsDone()), except those of work in slots, which the thread waits for.
+/// The same code is used for the host and for devices. On a device, work is only queued. Results are known when the
+/// device has finished the step's ops (onOpsDone()); the thread only waits for work in slots.
 class RankChecker final : public RankHook {
 public:
     /// `setup` and the references in `rank` must outlive the checker.
@@ -91,7 +91,7 @@ public:
     void abandon() override { peers_.abandon(); }
 
 private:
-    /// beginStep() if the rank plans from its own steps.
+    /// Implements beginStep() if the rank plans from its own steps.
     void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
@@ -101,9 +101,9 @@ private:
     }
     /// Runs a planned check in the bubble before `index`, which ends at `end`.
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
-    /// onIdle() if the rank plans from its own steps.
+    /// Implements onIdle() if the rank plans from its own steps.
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
-    /// Measures how long a core is free in the bubble before `index`.
+    /// Measures the time for which a core is free in the bubble before `index`.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
     /// True if the input that the rank waits for has arrived. After the last op this is only known in some cases.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
@@ -121,11 +121,11 @@ private:
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
-    bool untold_plan_ = false;      ///< the first plan was made but not announced
+    bool untold_plan_ = false;      ///< true if the first plan was made but not announced
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 
-/// Makes the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive them.
+/// Creates the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive them.
 [[nodiscard]] AttachHook attachChecks(CheckSetup* setup);
 
 } // namespace bubblescope::runtime

@@ -10,12 +10,12 @@
 
 namespace bubblescope::runtime {
 
-/// The broker of a rank that is a process of its own: questions, offers and results are sent as mail. For the rank's
+/// The broker of a rank that runs in a separate process: questions, offers and results are sent as mail. For the rank's
 /// thread.
 ///
-/// The pipeline never waits for mail. It reads mail while the rank is idle, and does slow operations (packing and
-/// unpacking a layer) only if the idle time suffices; questions and replies are handled at the end of a step. The
-/// answer to a question may therefore take one step or more. After the last step all processes stay until no rank waits
+/// The pipeline never waits for mail. It reads mail while the rank is idle. Slow operations (packing and unpacking a
+/// layer) are done only if the idle time suffices; questions and replies are handled at the end of a step. The answer
+/// to a question may therefore take one step or more. After the last step, all processes stay until no rank is waiting
 /// for a reply. If the run ends early, missing replies never arrive.
 ///
 /// A rank asks its successors in the ring of all ranks, one after another. Unreadable messages are discarded and
@@ -56,7 +56,7 @@ private:
     };
     struct Unread {
         Mail mail;
-        int steps = 0; ///< number of steps that have ended since it arrived
+        int steps = 0; ///< number of steps that have ended since the mail arrived
     };
     struct Received {
         Rank from;
@@ -65,7 +65,7 @@ private:
         int steps = 0;
     };
 
-    /// The rank after the one asked last, skipping `excluded`; nothing if all are excluded.
+    /// The next rank in the ring to ask, skipping `excluded`; nothing if all ranks are excluded.
     [[nodiscard]] std::optional<Rank> nextPeer(const std::vector<Rank>& excluded);
     /// Returns false if the message cannot be sent.
     bool post(Rank to, const CheckMessage& mail, TimeNs start = TimeNs{0}, TimeNs end = TimeNs{0});
@@ -75,11 +75,11 @@ private:
     void read(Mail mail);
     void handle(CheckMessage mail, const Mail& from);
     void handleResult(CheckMessage mail, const Mail& from);
-    /// The message sent with a ticket, if it was sent to the rank that replies.
+    /// Returns the message sent with a ticket, if it was sent to the rank that replies.
     [[nodiscard]] std::optional<Sent> takeSent(std::uint64_t ticket, Rank from);
-    /// Abandons everything that waits for a reply from this rank.
+    /// Abandons all messages that wait for a reply from this rank.
     void giveUpOn(Rank peer);
-    /// True if an offer of this size may be kept until there is time for it.
+    /// True if an offer of this size may be stored until there is time for it.
     [[nodiscard]] bool hasRoomFor(std::size_t bytes) const;
     /// Declines offers from other ranks that have waited for `steps` steps.
     void declineOffers(int steps);

@@ -40,7 +40,7 @@ public:
     void checkReceivedGradients(Stage stage, Arrival& gradients);
 
 private:
-    /// The tensor as its sender described it, with type and size taken from `came`.
+    /// The tensor as described by its sender, with type and size taken from `came`.
     [[nodiscard]] ShownTensor asSent(const ShownTensor& came, const MessageDigests& digests,
                                      const std::shared_ptr<const DeviceSnapshot>& late) const;
     void checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock);
@@ -50,7 +50,7 @@ private:
 
     CheckContext& context_;
     std::map<std::pair<Stage, int>, LayerResult>
-        weights_; ///< digests as last written, by layer; possibly not for all layers, see above
+        weights_; ///< digests when last written, by layer; may be missing for some layers, see above
     std::size_t next_layer_ = 0;
     TimeNs weights_time_{0};
 };

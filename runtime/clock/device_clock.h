@@ -10,13 +10,13 @@ namespace bubblescope::runtime {
 
 /// The times during which one rank's compute device is busy.
 ///
-/// If the clock is paced, the device is emulated: an op begins when its input has arrived and the device is free, both
-/// on the emulated clock, and ends a nominal time later. During that time the host does the maths, and then holds the
-/// rank until the op's end. Hosts are not punctual, because threads wake late and share cores. As long as the maths is
-/// done within the tolerance after the nominal end, the emulated times do not change, so lateness does not accumulate
-/// from op to op; otherwise the op ends when the host has finished. If the host sleeps too long after the computation,
-/// the op does not become longer, because its result exists already; only the next op is delayed. An op without a
-/// nominal time takes the
+/// If the clock is paced, the device is emulated. An op begins when its input has arrived and the device is
+/// free, both on the emulated clock, and ends after its nominal time. During that time the host does the
+/// maths, and then holds the rank until the op's end. Hosts are not punctual, because threads wake late and
+/// share cores. As long as the maths is done within the tolerance after the nominal end, the emulated times do
+/// not change, so lateness does not accumulate from op to op. If the maths takes longer, the op ends when the
+/// host has finished. If the host sleeps too long after the computation, the op does not become longer,
+/// because its result already exists; only the next op is delayed. An op without a nominal time takes the
 /// host's time.
 ///
 /// If the clock is not paced, every op takes the host's time.
@@ -26,7 +26,7 @@ class DeviceClock {
 public:
     struct End {
         TimeNs time{0};
-        bool moved = false; ///< true if the maths exceeded the tolerance, so that `time` is the host's
+        bool moved = false; ///< true if the maths exceeded the tolerance, so that `time` is the host's time
     };
 
     /// Without a tolerance the clock is not paced. If `aborted` becomes true, a hold ends early.
@@ -42,7 +42,7 @@ public:
     /// Marks the device as unused until `time`.
     void alignTo(TimeNs time) { free_at_ = time; }
 
-    /// Marks the device as unused for this long from now, measured on the ops' clock.
+    /// Marks the device as unused for the next `time`, measured on the ops' clock.
     void pause(TimeNs time);
 
     /// Holds the calling thread until the host's clock shows `time`.
@@ -51,7 +51,7 @@ public:
     /// The start of an op whose input arrives at `arrival`.
     [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
 
-    /// The end of the op, which may lie in the future. Call it when the op's maths is done. The result may be passed on
+    /// The end of the op, which may be in the future. Call it when the op's maths is done. The result may be passed on
     /// immediately, as long as it is not used before that time on the device clock. For ops that run together, call it
     /// after the maths of each; the last call returns the end of all of them.
     End end(TimeNs begin, TimeNs nominal);

@@ -11,7 +11,7 @@ class HostClock {
 public:
     virtual ~HostClock() = default;
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// Returns at `time`, often a little later.
+    /// Returns at `time` or, often, slightly later.
     virtual void sleepUntil(TimeNs time) = 0;
 };
 
@@ -22,11 +22,11 @@ public:
     void sleepUntil(TimeNs time) override;
 };
 
-/// A name shared by all processes on a machine until it restarts. That is the scope of CLOCK_MONOTONIC, so clocks with
-/// equal names show the same time.
+/// A name shared by all processes on a machine until it restarts. This is also the scope of CLOCK_MONOTONIC, so clocks
+/// with equal names show the same time.
 [[nodiscard]] std::string systemClockName();
 
-/// Asks the system to wake the calling thread from sleeps as punctually as possible.
+/// Makes the system wake the calling thread from sleeps as punctually as possible.
 void usePunctualSleep();
 
 } // namespace bubblescope::runtime

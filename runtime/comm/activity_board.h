@@ -18,8 +18,8 @@ namespace bubblescope::runtime {
 /// Each entry is written only by its rank and can be read from any thread.
 class ActivityBoard {
 public:
-    /// All processes of the job call it together; each process is one rank. Errors: those of the team. If a process
-    /// cannot create or open shared memory, its board has fewer entries.
+    /// All processes of the job call it together; each process is one rank. Errors: the errors of the team. If a
+    /// process cannot create or open shared memory, its board has fewer entries.
     [[nodiscard]] static Result<std::shared_ptr<ActivityBoard>> open(ProcessTeam& team);
 
     ActivityBoard(const ActivityBoard&) = delete;
@@ -42,7 +42,7 @@ private:
 
     ActivityBoard();
 
-    std::vector<std::unique_ptr<Mapping>> entries_; ///< by rank; null where there is none
+    std::vector<std::unique_ptr<Mapping>> entries_; ///< by rank; null if a rank has no entry
     std::size_t own_ = 0;
     int ranks_ = 1;
     int cores_ = 1;

@@ -33,10 +33,10 @@ public:
     virtual void send(Rank to, const MessageKey& key, Message message) = 0;
     /// Advances all pending transfers.
     virtual void progress() = 0;
-    /// A message that has arrived; on a device, one whose transfer is queued.
+    /// A message that has arrived or, on a device, whose transfer is queued.
     [[nodiscard]] virtual std::optional<Arrived> take(Rank from, const MessageKey& key) = 0;
-    /// The time at which a message was sent that has arrived but was not taken yet; nothing if it has not arrived or
-    /// the time is unknown.
+    /// The time at which a message was sent that has not been taken yet; nothing if it has not arrived or the time is
+    /// unknown.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) const { return {}; }
     /// See Transport. Times are not translated.
     [[nodiscard]] virtual bool carriesMail() const { return false; }
@@ -53,13 +53,13 @@ public:
 /// program on machines of the same kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
-        Alive,   ///< the sender's activity; times are relative ages
+        Alive,   ///< the sender's activity; times are ages
         Arrive,  ///< to the root: the sender's time
         Release, ///< from the root: the latest time of all ranks
         Ping,    ///< requests the receiver's clock
         Pong,    ///< the answer to a Ping
         Ended,   ///< the run ends early; carries the reason
-        Bye,     ///< the sender has noticed that the run has ended, and needs no other process
+        Bye,     ///< the sender has detected the end of the run and no longer needs the other processes
     };
 
     Kind kind = Kind::Alive;
@@ -67,12 +67,12 @@ struct ControlMessage {
     Activity activity;
     std::int64_t round = 0;
     std::array<std::int64_t, 3> times{};
-    std::array<char, 640> message{}; ///< text of an error; texts end with a 0
+    std::array<char, 640> message{}; ///< text of an error; both texts are null-terminated
     std::array<char, 256> hint{};
 };
 
-/// Sends control messages between processes. No call waits. Failures appear as silence, which the watchdog reports. One
-/// thread at a time.
+/// Sends control messages between processes. No call waits. Failures appear as missing messages, which the watchdog
+/// reports. One thread at a time.
 class ControlChannel {
 public:
     struct Received {
@@ -94,7 +94,8 @@ public:
 class ControlSource {
 public:
     virtual ~ControlSource() = default;
-    /// Opens a channel between the team's processes, which must all call this. The team must outlive the channel.
+    /// Opens a channel between the team's processes, which must all call this function. The team must outlive the
+    /// channel.
     [[nodiscard]] virtual Result<std::unique_ptr<ControlChannel>> openControl() = 0;
 };
 

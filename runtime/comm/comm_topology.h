@@ -63,7 +63,7 @@ public:
     [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }
 
-    /// The tensor that the op receives from a neighbouring stage; nothing if it needs no input.
+    /// The tensor that the op receives from a neighbouring stage; nothing if the op needs no input.
     [[nodiscard]] std::optional<Route> inputOf(const Op& op) const;
     /// The tensor that the op sends to a neighbouring stage; nothing if no stage needs its output.
     [[nodiscard]] std::optional<Route> outputOf(const Op& op) const;

@@ -17,7 +17,7 @@ enum class Content : std::uint8_t {
     Activation,
     Gradient,    ///< gradient of a stage's output
     GradientSum, ///< gradients of the parameters, from another copy of the stage; has no micro-batch
-    Part,        ///< part of a sum inside an op; has neither stage nor micro-batch, `sequence` numbers the sums
+    Part,        ///< part of a sum inside an op; has neither stage nor micro-batch; `sequence` numbers the sums
 };
 
 /// The purpose of a message; unique among the messages from one rank to another within a step.
@@ -31,14 +31,14 @@ struct MessageKey {
     friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
 
-/// Number of sums that may be pending: a rank sends its part of the next sum only when it has received all parts of the
-/// current one, so ranks are at most one sum apart.
+/// Number of sums that may be pending. A rank sends its part of the next sum only after it has received all parts of
+/// the current one, so ranks are at most one sum apart.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
 /// Digests that the sender computes in a run with checks.
 struct MessageDigests {
-    std::uint64_t content = 0; ///< of the tensor, computed as soon as the tensor was
-    std::uint64_t weights = 0; ///< for gradients: of the weights, which all copies of the stage must share
+    std::uint64_t content = 0; ///< of the tensor, computed immediately after the tensor
+    std::uint64_t weights = 0; ///< for gradients: digest of the weights, which must be equal in all copies of the stage
 };
 
 struct Message {
@@ -69,7 +69,7 @@ struct Mail {
     std::array<TimeNs, 2> times{}; ///< translated between clocks, like all times of a transport
 };
 
-/// Largest size of mail in bytes, which senders must not exceed.
+/// Maximum size of mail in bytes, which senders must not exceed.
 inline constexpr std::size_t kLargestMail = std::size_t{256} << 20U;
 
 } // namespace bubblescope::runtime

@@ -26,28 +26,29 @@ struct ProcessTransportConfig {
     Rank rank;
     int size = 1;
     HostClock& clock;
-    TimeNs timeout{0}; ///< see Watchdog; heartbeats are sent several times within it
+    TimeNs timeout{0}; ///< see Watchdog; several heartbeats are sent within this time
     /// True if this process's clock differs from the root's.
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
     TimeNs ping_interval{60'000'000'000};   ///< interval between ping exchanges while the ranks work
-    std::shared_ptr<ActivityBoard> board{}; ///< of the job's processes; null = they only send each other their activity
+    std::shared_ptr<ActivityBoard> board{}; ///< shared by the job's processes; null = they only exchange their
+                                            ///< activities in messages
 };
 
-/// The end of one process in the transport between the processes of a job, each of which is one rank. Tensors are sent
-/// over one channel, everything else over another.
+/// One process's end of the transport between the processes of a job, each of which is one rank. Tensors are sent over
+/// one channel, everything else over another.
 ///
 /// A thread advances messages while the rank computes, exchanges activities with the other processes, and polls the
-/// watchdog. All channel calls are made under one lock and return immediately. For ranks on the same machine the board
-/// always shows the current activity; for others only the last one that they sent is known.
+/// watchdog. All channel calls are made under one lock and return immediately. The board always contains the current
+/// activity of ranks on the same machine; for other ranks, only the last activity that they sent is known.
 ///
 /// Times are sent on the root's clock: if a rank uses another clock, a ping exchange at the start measures the
 /// difference. Clocks drift, so further exchanges, one every minute and one at the end, are recorded for readers of the
-/// trace. The thread makes those during the run; no rank waits for them.
+/// trace. The thread does this during the run; no rank waits for it.
 class ProcessTransport final : public Transport {
 public:
-    /// All processes open their ends together. Error: Run if the system refuses a thread.
+    /// All processes open their ends together. Error: Run if no thread can be created.
     [[nodiscard]] static Result<std::unique_ptr<ProcessTransport>> open(ProcessTransportConfig config);
     ~ProcessTransport() override;
 
@@ -67,16 +68,16 @@ public:
     [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
 
-    /// Call it after the last step or after a failure. Waits for the other processes to call it too. Returns false if
-    /// one did not within a few seconds, in which case it has died and the others would wait for it forever.
+    /// Call it after the last step or after a failure. Waits for the other processes to call it too. Returns false if a
+    /// process did not call it within a few seconds; that process has died, and the others would wait for it forever.
     [[nodiscard]] bool leave();
 
-    /// Ping exchanges with the root at the start and at the end, if the root uses another clock. This rank is the asker
-    /// and the root the replier; each time is as shown on its own clock.
+    /// Ping exchanges with the root at the start and at the end, if the root uses another clock. This rank asks and the
+    /// root replies; each of them measures times on its own clock.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
-    /// Reports the exchanges during the run as they are made. Calls `tell` on the transport's thread without holding a
-    /// lock of the transport, and never after leave() has been called.
+    /// Sets a function to be called for each exchange during the run. `tell` is called on the transport's thread
+    /// without holding a lock of the transport, and never after leave() has been called.
     using OnPings = std::function<void(std::span<const Ping>)>;
     void onPings(OnPings tell);
 
@@ -143,15 +144,17 @@ private:
     std::mutex reporting_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
     bool leaving_ = false;  ///< set after a successful run
-    bool all_left_ = false; ///< on the root: all processes have met to leave; later messages are for the next run
+    bool all_left_ = false; ///< on the root: true if all processes are ready to leave; later messages are for the next
+                            ///< run
 
     std::condition_variable wake_;
     bool stops_ = false;
     std::thread worker_;
 };
 
-/// Decides whether all processes can continue. Each passes its status before they wait for each other in a run. Returns
-/// this process's error if it has one, otherwise that of the first process that cannot continue, otherwise success.
+/// Decides whether all processes can continue. Each process passes its status before the processes wait for each other
+/// in a run. Returns this process's error if it has one, otherwise that of the first process that cannot continue,
+/// otherwise success.
 [[nodiscard]] Status agree(Status own, ProcessTeam& team);
 
 } // namespace bubblescope::runtime

@@ -21,7 +21,7 @@ struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< creating its stages
         Computing, ///< executing `op`
-        Checking,  ///< running a check in a bubble; `op` is the last op that it ran
+        Checking,  ///< running a check in a bubble; `op` is the last op that the rank ran
         Receiving, ///< waiting for the input of `op` from `peer`
         Summing,   ///< waiting inside `op` for `peer`'s part of a sum
         Draining,  ///< waiting for its device to finish queued work, which may wait for peers
@@ -44,7 +44,7 @@ struct Activity {
 struct HostLoad {
     int ranks = 1; ///< number of ranks on the machine, including this one
     int busy = 0;  ///< number of other ranks that are in an op or a check
-    int cores = 1; ///< number of cores that the system lets these ranks use
+    int cores = 1; ///< number of cores that these ranks may use
 
     /// True if there are more ranks than cores.
     [[nodiscard]] bool coresAreShort() const { return ranks > cores; }
@@ -52,11 +52,11 @@ struct HostLoad {
     [[nodiscard]] bool crowded() const { return coresAreShort() && busy >= cores; }
 };
 
-/// The end of one rank in the transport between the ranks of a run, which are threads of one process or processes on
-/// several hosts. Only the rank's thread uses it, except for fail() and ended(), which any thread may call.
+/// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on several
+/// hosts. Only the rank's thread uses it, except for fail() and ended(), which any thread may call.
 ///
-/// If a run ends early, it ends for all ranks together: fail() was called somewhere, or a rank has died or hangs. From
-/// then on no call waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
+/// If fail() is called anywhere, or if a rank dies or hangs, the run ends early for all ranks together. From then on no
+/// call waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
 ///
 /// Times are on the rank's clock; a transport between different clocks translates them.
 class Transport {
@@ -66,7 +66,7 @@ public:
     /// The rank of this end.
     [[nodiscard]] virtual Rank rank() const = 0;
 
-    /// Announces the messages that the rank will receive in the next step, in that order. Call it before the barrier
+    /// Announces the messages that the rank will receive in the next step, in this order. Call it before the barrier
     /// that begins the step, when all earlier messages have been taken. Receives can then be posted in advance.
     /// Unannounced messages may be received as well.
     virtual void expect(std::span<const Expected> messages) = 0;
@@ -98,9 +98,10 @@ public:
     /// Waits for all ranks, each of which passes a time. Returns the latest time, or nothing if the run has ended.
     [[nodiscard]] virtual std::optional<TimeNs> barrier(TimeNs time) = 0;
 
-    /// Publishes the rank's activity, for the watchdog. It is cheap and called once per op.
+    /// Publishes the rank's activity, for the watchdog. It is cheap enough to be called once per op.
     virtual void report(const Activity& activity) = 0;
-    /// The load of this machine, according to the last reports of its ranks. Cheap. Nothing if it is unknown.
+    /// The load of this machine, according to the last reports of its ranks. The call is cheap. Returns nothing if the
+    /// load is unknown.
     [[nodiscard]] virtual std::optional<HostLoad> hostLoad() const { return {}; }
 
     /// Ends the run for all ranks with this error, unless it has ended already.

@@ -27,7 +27,8 @@ public:
     enum class Known : std::uint8_t { WhenHeard, Now };
     void report(Rank rank, const Activity& activity, Known known = Known::WhenHeard);
 
-    /// Records a heartbeat. Silence before a rank's first heartbeat means nothing, as with threads of one process.
+    /// Records a heartbeat. A rank that has never sent a heartbeat is not considered silent, because threads of one
+    /// process send none.
     void heardFrom(Rank rank, TimeNs now);
 
     /// The error that ends the run; nothing if no rank is at fault.

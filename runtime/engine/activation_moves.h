@@ -10,10 +10,10 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's actions on the activations that its forwards keep: see ActionKind::Offload and the following kinds.
+/// A rank's actions on the activations that its forwards store; see ActionKind::Offload and the following kinds.
 class ActivationMoves {
 public:
-    /// `actions` are those of LoweredSchedule, which checkActions() accepts; empty = the rank keeps everything.
+    /// `actions` are those of LoweredSchedule, which checkActions() accepts; empty = the rank keeps all activations.
     ActivationMoves(const std::vector<std::vector<Action>>& actions, const Schedule& order, Rank rank);
 
     [[nodiscard]] bool none() const { return before_.empty(); }

@@ -13,8 +13,9 @@ namespace bubblescope::runtime {
 /// A bubble in a rank's list of ops.
 struct BubblePlace {
     Position position = Position::BeforeWarmup;
-    std::size_t before = 0; ///< index of the op that ends it; the length of the list for the bubble after the last op
-    TimeNs expected{0};     ///< its length if ops are paced by the cost model's times
+    std::size_t before = 0; ///< index of the op that ends the bubble; the length of the list for the bubble after the
+                            ///< last op
+    TimeNs expected{0};     ///< length of the bubble if ops are paced with the cost model's times
 };
 
 /// A bubble that a rank has reached. Ranks of the whole run are numbered as in RunMesh.
@@ -25,9 +26,10 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called on a rank's thread at each of its bubbles, after everything that the rank computed has been passed to the
-/// transport and before it waits for its next input. Work that fits into the bubble costs the step nothing, and no rank
-/// waits for it. Several ranks may call it at once. An exception ends the run with an error that names the rank.
+/// Called on a rank's thread at each of its bubbles. By then, everything that the rank computed has been passed to the
+/// transport, and the rank has not begun to wait for its next input. Work that fits into the bubble does not lengthen
+/// the step, and no rank waits for it. Several ranks may call it at the same time. An exception ends the run with an
+/// error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
 /// The given model or, if it has no times, one in which a forward takes as long as each half of a backward.

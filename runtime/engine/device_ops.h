@@ -17,7 +17,7 @@ namespace bubblescope::runtime {
 class DeviceOps {
 public:
     /// Binds the calling thread to the device. `rank` is the number in the whole run; `kernels`, if not null, is
-    /// informed about what the rank launches. References must outlive the object.
+    /// notified of everything that the rank launches. References must outlive the object.
     DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 
@@ -34,7 +34,8 @@ public:
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
-    /// Records that one of the ops that ended last was sent to another rank. The receiver does the transfer.
+    /// Records that the output of one of the ops that ended last was sent to another rank. The receiver performs the
+    /// transfer.
     void sent(const Op& op, const CommTopology::Route& route, TimeNs latency);
 
     /// Waits for the device, and records the ops. Returns the end of the last op.

@@ -26,7 +26,7 @@
 
 namespace bubblescope::runtime {
 
-/// An order, and how ranks follow it.
+/// An order, and the policy with which ranks follow it.
 struct RunOrder {
     Schedule schedule;
     DispatchPolicy dispatch = {};
@@ -35,15 +35,15 @@ struct RunOrder {
 /// The work that the engine executes.
 struct EngineConfig {
     Schedule schedule; ///< must be valid; optimizer ops after all others are ignored, as each step ends with one
-    /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine carries out those on activations; it
-    /// sends, receives and reduces by its own rules. Empty = none.
+    /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine only executes the actions on
+    /// activations; it sends, receives and reduces according to its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
     int steps = 3;
     /// True if each rank has an emulated device clock. An op then begins when its inputs have arrived and the device is
     /// free on that clock, and ends after its nominal time in `times`. If its maths takes longer than that by more than
     /// `pace_tolerance`, it ends when the maths is done. The lateness of the host is recorded with every op. With a
-    /// tolerance of 0, every delay of the machine lengthens the op; the default exceeds what a machine with hardly more
-    /// tasks than cores adds to a wake-up. An op without a nominal time takes its real time.
+    /// tolerance of 0, every delay of the machine lengthens the op. The default exceeds the wake-up delays of a machine
+    /// with slightly more tasks than cores. An op without a nominal time takes as long as it really does.
     bool paced = true;
     CostModel times; ///< nominal op times and transfer latency
     TimeNs pace_tolerance{10'000'000};
@@ -51,11 +51,11 @@ struct EngineConfig {
     int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
     std::vector<Fault> faults; ///< faults to inject, which are named in the trace; must have passed checkFaults()
     BubbleHook bubble_hook;    ///< empty = none
-    /// How ranks choose their ops. Unless they follow their lists, the schedule is only a hint: neither the bubble hook
-    /// nor checks are possible, and ranks cannot share stages.
+    /// The policy with which ranks choose their ops. Unless they follow their lists, the schedule is only a hint:
+    /// neither the bubble hook nor checks are possible, and ranks cannot share stages.
     DispatchPolicy dispatch;
-    /// Ends the run after the current step if a stop is requested, as if no more steps had been asked for. Ignored if
-    /// ranks are processes.
+    /// Ends the run after the current step if a stop is requested, as if that step were the last one of the run.
+    /// Ignored if ranks are processes.
     std::stop_token end_early;
 };
 
@@ -69,18 +69,18 @@ struct EngineParts {
         std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
     };
     std::optional<Devices> devices = std::nullopt;
-    /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
+    /// The ranks that this process runs as threads; if these are not all ranks, the others run elsewhere.
     std::vector<Transport*> ranks;
     std::vector<profiler::RecordRing*> rings = {}; ///< destination of each rank's records; empty = none
-    profiler::KernelRecorder* kernels = nullptr;   ///< is informed about what ranks launch on devices; may be null
+    profiler::KernelRecorder* kernels = nullptr;   ///< notified of everything that ranks launch on devices; may be null
     /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
     std::function<void()> die = {};
-    /// Called by the first of `ranks` when all ranks have recorded a whole step; an error ends the run.
+    /// Called by the first of `ranks` when all ranks have recorded a complete step; an error ends the run.
     std::function<Status()> after_step = {};
     AttachHook attach = {}; ///< creates each rank's hook; empty = none
     /// Called by the first of `ranks` after each step, with the ops and transfers of the first replica. Ranks follow
     /// the returned order, which must have the same ops, from the next step but one. Empty = the order never changes.
-    /// Only if all ranks run here.
+    /// Requires that all ranks run in this process.
     std::function<std::optional<RunOrder>(const StepTimeline&)> next_order = {};
 };
 
@@ -90,22 +90,22 @@ struct EngineResult {
     std::vector<std::vector<double>> losses;
     /// The trained stages, by replica and tensor rank, see RunMesh::laneOf(), then by stage; null for stages elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
-    std::vector<MemoryUse> memory; ///< memory use of each of the ranks here when its total was largest
-    std::int64_t ops = 0;          ///< executed by the ranks here, including optimizer ops
+    std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
+    std::int64_t ops = 0;          ///< executed by the ranks of this process, including optimizer ops
     std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the host's time
     TimeNs max_lateness{0};
 };
 
-/// Executes the schedule `steps` times with one thread for each rank that runs here. The result depends only on the
-/// lists of ops. The engine does not know schedule families, and communicates with other ranks only over the transport.
-/// The two ops of an overlapped pair run as one: they begin when the inputs of both have arrived, and they end
-/// together. In
-/// paced runs they take CostModel::overlapped, or the sum of both times.
+/// Executes the schedule `steps` times, with one thread for each rank of this process. The result depends only
+/// on the lists of ops. The engine does not depend on schedule families, and communicates with other ranks
+/// only over the transport. The two ops of an overlapped pair run as one: they begin when the inputs of both
+/// have arrived, and they end together. In paced runs they take CostModel::overlapped, or the sum of both
+/// times.
 ///
-/// Each rank runs its list. Then all ranks run an optimizer op, which begins on all of them when the last gradient on
-/// any rank is complete (as clipping by the global norm requires), so it follows the pipeline and fills no bubble. If
+/// Each rank runs its list. Then all ranks run an optimizer op. It begins on all of them when the last gradient on any
+/// rank is complete, as clipping by the global norm requires. It therefore follows the pipeline and fills no bubble. If
 /// two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before the optimizer op,
-/// which takes a transfer's latency, and are summed in the order of DataPlan, so that the copies stay equal. The next
+/// which takes a transfer's latency. They are summed in the order of DataPlan, so that the copies stay equal. The next
 /// step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op without a nominal
 /// time, such as the optimizer by default, takes the host's time.
 ///
@@ -119,10 +119,10 @@ struct EngineResult {
 /// a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs the
 /// device is kept busy for the rest of an op's nominal time, and a transfer for the rest of its latency.
 ///
-/// `control.total` is set to the number of ops here, `control.done` counts completed ones, and `control.stop` is polled
-/// between ops. Errors: Run, naming rank and op, if a rank fails, which ends all others; Cancelled; an error of
-/// `after_step`; the transport's error if a rank has died or hangs. The objects that both refer to must outlive the
-/// call.
+/// `control.total` is set to the number of ops in this process, `control.done` counts completed ops, and `control.stop`
+/// is polled between ops. Errors: Run, naming rank and op, if a rank fails, which ends all others; Cancelled; an error
+/// of `after_step`; the transport's error if a rank has died or hangs. All objects that `config` and `parts` refer to
+/// must outlive the call.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

@@ -20,11 +20,11 @@ public:
     void beginStep();
     /// Call it when the rank has sent everything before the op at `index` and is about to wait for that op's input.
     void before(std::size_t index);
-    /// Reports that all inputs of the op at `index` had arrived at `ready`; 0 if it has none.
+    /// Reports that all inputs of the op at `index` had arrived at `ready`; 0 if the op has no inputs.
     void inputsReady(std::size_t index, TimeNs ready);
-    /// Call it when all ranks have met after their ops of the step, at `met`.
+    /// Call it when all ranks have reached the barrier after the step's ops, at `met`.
     void opsDone(TimeNs met);
-    /// Call it when all ranks have met after the optimizer.
+    /// Call it when all ranks have reached the barrier after the optimizer.
     void optimizerDone();
 
     /// The earliest start of the op at `index`: relative to the start of the step, or as a time. Nothing if the op is
@@ -39,10 +39,10 @@ private:
     /// True if a hook works in the current step's bubbles.
     [[nodiscard]] bool works() const { return rank_.fillsBubbles() && rank_.hook->active(); }
     void callBubbleHook(std::size_t index);
-    /// On a device: lets the hook do what it could not do within the finished ops.
+    /// On a device: lets the hook do the work that was not possible within the finished ops.
     void settle();
     void work(std::size_t index);
-    /// Publishes that the rank is waiting, see Transport::report().
+    /// Publishes that the rank is waiting; see Transport::report().
     void reportIdle(std::size_t index);
     /// True if `there` is true for the inputs of all ops that run at `index`, and the op is not delayed beyond `now`.
     template <class There>

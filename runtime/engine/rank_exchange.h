@@ -17,15 +17,15 @@ public:
 
     /// Call it before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none. If `holds` is set, an
-    /// injected delay of a run that is not paced holds the rank; otherwise the result's time may be in the future.
+    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none. If `holds` is set in a
+    /// run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
     /// Sends an op's output to the neighbouring stage, if it has one.
     void sendOutput(const Op& op, Message message);
 
     /// Sends the gradients of the rank's stages to their copies, and adds the gradients from the copies in the order of
-    /// DataPlan. Returns the sum over all copies for each chunk. `ready` is raised to the arrival time of the last of
-    /// them.
+    /// DataPlan. Returns the sum over all copies for each chunk. `ready` is raised to the arrival time of the last
+    /// gradients.
     [[nodiscard]] std::vector<Tensor> sumGradients(RankStages& stages, const Op& op, TimeNs& ready);
 
     /// Waits for all ranks; returns the latest of their times.

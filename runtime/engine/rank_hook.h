@@ -53,27 +53,27 @@ public:
     [[nodiscard]] virtual std::optional<HostLoad> load() const { return {}; }
     /// Yields the core to other threads for a while.
     virtual void nap(TimeNs /*time*/) {}
-    /// True if work takes its nominal time instead of the host's.
+    /// True if work takes its nominal time instead of the host's time.
     [[nodiscard]] virtual bool emulates() const = 0;
 };
 
-/// The extension point in a rank's training loop: observes what the rank computes and exchanges, and may work in its
-/// bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception ends the
-/// run with an error that names the rank. Times are on the rank's device clock.
+/// The extension point in a rank's training loop: it observes the rank's results and messages, and may work in the
+/// rank's bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception
+/// ends the run with an error that names the rank. Times are on the rank's device clock.
 ///
 /// A bubble is identified by the index of the op in the rank's list that ends it; the length of the list identifies the
 /// bubble after the last op.
 class RankHook : public LayerWatch {
 public:
-    /// Tells the hook that the rank computes on this device instead of the host. Called before watch().
+    /// Called before watch() if the rank computes on this device instead of the host.
     virtual void useDevice(RankQueue& /*device*/) {}
     /// Passes the rank's stages before the first step. They outlive the hook's last call.
     virtual void watch(std::vector<std::pair<Stage, StageModel*>> /*stages*/) {}
 
     virtual void beginStep(int /*step*/, TimeNs /*begin*/) {}
-    /// An op begins; calls for its layers follow.
+    /// Called when an op begins; calls for its layers follow.
     virtual void beginOp(const Op& /*op*/, Stage /*stage*/, TimeNs /*begin*/) {}
-    /// Ops with equal numbers queue the same work on a device.
+    /// Returns a number; ops with equal numbers queue the same work on a device.
     [[nodiscard]] virtual std::uint64_t variantOf(std::span<const Op> /*ops*/) const { return 0; }
 
     /// Passes the output of the op that ran last, before it is sent. Not called for an op without output.
@@ -85,33 +85,36 @@ public:
     virtual void received(const Op& /*op*/, Stage /*stage*/, Tensor& /*tensor*/, const Arrival& /*arrival*/) {}
     /// Passes the gradients received from a copy of the stage.
     virtual void receivedGradients(Stage /*stage*/, Arrival& /*arrival*/) {}
-    /// The optimizer has written all weights of the rank.
+    /// Called when the optimizer has written all weights of the rank.
     virtual void weightsWritten() {}
 
     /// True if the hook works in bubbles. Otherwise none of the functions below is called.
     [[nodiscard]] virtual bool fillsBubbles() const { return false; }
-    /// True if it does so in the current step. Otherwise only onStepEnd() and inputsReady() are called in the step.
+    /// True if the hook works in the bubbles of the current step. Otherwise only onStepEnd() and inputsReady() are
+    /// called in the step.
     [[nodiscard]] virtual bool active() const { return false; }
-    /// Passes the start of the current step, if only the rank's device has it.
+    /// Passes the start of the current step if it is known only to the rank's device.
     virtual void stepBegan(TimeNs /*begin*/) {}
     /// The start of the current step, as passed to the hook.
     [[nodiscard]] virtual TimeNs stepBegin() const { return TimeNs{0}; }
-    /// The least time from the start of the step to the start of the op at `index`; nothing if the op is not delayed.
+    /// Minimum time from the start of the step to the start of the op at `index`; nothing if the op is not delayed.
     [[nodiscard]] virtual std::optional<TimeNs> heldSinceStep(std::size_t /*index*/) const { return {}; }
 
     [[nodiscard]] virtual bool hasWork(std::size_t /*index*/) const { return false; }
-    /// The rank is idle until the op at `index` can begin.
+    /// Called when the rank is idle until the op at `index` can begin.
     virtual void onIdle(std::size_t /*index*/, IdleClock& /*clock*/) {}
     /// Passes the time at which all inputs of the op at `index` had arrived. On a device this is known only at the end
-    /// of the step, and it is also passed for steps in which the hook does not work. `idle_since` is then the start of
-    /// the bubble before the op.
+    /// of the step, and is also passed for steps in which the hook does not work. `idle_since` is then the start of the
+    /// bubble before the op.
     virtual void inputsReady(std::size_t /*index*/, TimeNs /*ready*/, std::optional<TimeNs> /*idle_since*/) {}
-    /// The rank's device has finished these ops, and all ranks have met since then. The hook may still do work.
+    /// Called when the rank's device has finished these ops, and all ranks have reached a barrier since then. The hook
+    /// may still do work.
     virtual void onOpsDone(std::span<const DoneOp> /*done*/, IdleClock& /*clock*/) {}
 
-    /// Called after the optimizer of every step, when all ranks have met.
+    /// Called after the optimizer of every step, when all ranks have reached the barrier.
     virtual void onStepEnd() {}
-    /// Called after the last step, when all ranks have met. Completes pending work, and may wait for other ranks.
+    /// Called after the last step, when all ranks have reached the barrier. Completes pending work, and may wait for
+    /// other ranks.
     virtual void drain() {}
     /// Called when the rank's loop ends, either after drain() or early. Abandons pending work. Does not wait for other
     /// ranks.
@@ -127,7 +130,7 @@ struct RankContext {
     const RunMesh& mesh;
     MeshPlace place;
     profiler::RecordRing* ring;     ///< destination of the rank's records; null = none
-    const std::atomic<bool>& ended; ///< true once the run has ended early
+    const std::atomic<bool>& ended; ///< true if the run has ended early
 };
 
 /// Creates a rank's hook before its thread starts.

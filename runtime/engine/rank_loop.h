@@ -11,10 +11,10 @@
 
 namespace bubblescope::runtime {
 
-/// Executes the list of ops of one rank, step by step, for any schedule. Lives on the rank's thread.
+/// Executes the list of ops of one rank, step by step, for any schedule. Used on the rank's thread.
 class RankLoop {
 public:
-    /// `local` is the index of the rank among those that run here.
+    /// `local` is the index of the rank among the ranks of this process.
     RankLoop(RunState& run, std::size_t local);
 
     /// Runs all steps. Catches all exceptions: a failure ends the run for all ranks.
@@ -30,7 +30,7 @@ private:
     /// True if the run includes step `rank_.step`.
     [[nodiscard]] bool goesOn();
     void runStep();
-    /// The ops of a step without the optimizer: in the order of the list, or as they become ready.
+    /// Run the ops of a step, except the optimizer, in the order of the list or as they become ready.
     void runList();
     void runReady();
     /// Calls after_step and next_order if this rank is responsible for them.
@@ -47,19 +47,20 @@ private:
     /// Offloads, reloads and recomputes activations before the op at `index`. A recomputation that is not part of an op
     /// takes its forward's nominal time.
     void moveActivations(std::size_t index);
-    /// Recomputes the activations of the backward at `index` if that is part of it.
+    /// Recomputes the activations of the backward at `index` if the backward includes that.
     void recomputeFor(std::size_t index);
     /// Computes one op, and lets the hook add to its output.
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
     /// Sums the gradients of all copies of the rank's stages, and updates the weights.
     void runOptimizer();
-    /// Updates the weights in the middle of a step. On an emulated clock, it takes its nominal time even if that is 0.
+    /// Updates the weights in the middle of a step. On an emulated clock, the update takes its nominal time even if
+    /// that is 0.
     void updateWithin();
     /// Applies a gradient for each chunk; the op begins at `ready`.
     void applyGradients(const std::vector<Tensor>& sums, TimeNs ready, TimeNs nominal);
-    /// The time at which the rank has finished everything that it has begun; waits for its device.
+    /// Waits for the rank's device; returns the time at which the rank has finished all work that it has begun.
     [[nodiscard]] TimeNs finish();
-    /// Holds the rank until the ops have ended, then records them. `exposed` is the time that they waited for sums.
+    /// Holds the rank until the ops have ended, then records them. `exposed` is the time that the ops waited for sums.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
                        TimeNs exposed);
     void countOps(std::size_t ops);
@@ -78,7 +79,8 @@ private:
     /// The nominal time of the ops, including injected delays.
     [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
     [[nodiscard]] TimeNs forwardTime(const Action& recompute) const;
-    /// Injects delays into ops that take the host's time: waits until work that began at `began` has taken long enough.
+    /// Injects delays into ops that take the host's time: waits until work that began at `began` has lasted long
+    /// enough.
     void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
     void throwIfEnded();
 
@@ -89,7 +91,7 @@ private:
     ReadyOps ready_;  ///< used if ranks choose their ops
     bool ends_steps_; ///< true if this rank calls after_step
     int updates_;     ///< number of updates per step
-    int update_ = 0;  ///< number of the next one in this step
+    int update_ = 0;  ///< index of the next update in this step
 };
 
 } // namespace bubblescope::runtime

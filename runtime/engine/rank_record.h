@@ -21,7 +21,7 @@ struct Arrival {
     std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
 };
 
-/// Records a rank's ops and transfers; peers are recorded by their number in the pipeline. Drops records if a fault
+/// Records a rank's ops and transfers; peers are recorded with their number in the pipeline. Drops records if a fault
 /// requires that.
 class RankRecord {
 public:
@@ -29,7 +29,7 @@ public:
     RankRecord(profiler::RecordRing* ring, const RankFaults& faults, const RunMesh& mesh)
         : ring_(ring), faults_(faults), mesh_(mesh) {}
 
-    /// From now on, also adds ops and arrivals to these lists; null = to none.
+    /// From now on, also adds ops and arrivals to these lists; null = no list.
     void observe(std::vector<TimelineOp>* ops, std::vector<CommSpan>* comm) {
         observed_ops_ = ops;
         observed_comm_ = comm;

@@ -36,13 +36,13 @@ public:
 
     explicit CurrentOrder(RunOrder first) : now_(std::make_shared<const Version>(std::move(first))) {}
 
-    /// The order of a step. Each rank asks before it begins the step.
+    /// The order of a step. Each rank calls this before it begins the step.
     [[nodiscard]] std::shared_ptr<const Version> of(int step) {
         const std::lock_guard lock(mutex_);
         if (next_ && step >= from_) now_ = std::exchange(next_, nullptr);
         return now_;
     }
-    /// No rank may have asked for step `from` or a later one.
+    /// No rank may have called of() for step `from` or a later one.
     void set(int from, RunOrder order) {
         auto version = std::make_shared<const Version>(std::move(order));
         const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ private:
     int from_ = 0;
 };
 
-/// State shared by the ranks of a run that run in this process.
+/// State shared by the ranks of a run that this process executes.
 struct RunState {
     RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control);
 
@@ -66,14 +66,14 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     CurrentOrder order;
-    /// The latest steps of even and odd number as ranks of the first replica ran them, for EngineParts::next_order.
-    /// Each rank writes its own lists. Two, because others begin a step while the first rank still reads the previous
-    /// one.
+    /// The latest even step and the latest odd step as executed by ranks of the first replica, for
+    /// EngineParts::next_order. Each rank writes its own lists. There are two, because other ranks begin a step while
+    /// the first rank still reads the previous one.
     std::array<StepTimeline, 2> observed;
     JobControl& control;
-    /// The number of the last step plus one. If the run was asked to end, a rank that enters a step makes that step the
-    /// last one. No rank is ahead of it, because all ranks meet at the end of a step and read this value before they
-    /// continue.
+    /// The number of the last step plus one. If the run must end early, a rank that enters a step makes that step the
+    /// last one. No rank can be in a later step, because all ranks meet at the end of a step and read this value before
+    /// they continue.
     std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
@@ -88,7 +88,7 @@ struct RankCounts {
 
 /// State shared by the parts of one rank's loop. For the rank's thread.
 struct RankState {
-    /// `local` is the index of the rank among those that run here.
+    /// `local` is the index of the rank among the ranks of this process.
     RankState(RunState& run_state, std::size_t local);
     RankState(const RankState&) = delete;
     RankState& operator=(const RankState&) = delete;
@@ -105,7 +105,7 @@ struct RankState {
     const ActivationMoves moves;
     RankRecord record;
     std::shared_ptr<const CurrentOrder::Version> order; ///< of the current step
-    std::optional<TensorGroup> sums;                    ///< none = stages are whole
+    std::optional<TensorGroup> sums;                    ///< none = stages are not shared
     std::optional<DeviceOps> device;                    ///< none = the host; opened on the rank's thread
     std::shared_ptr<RankHook> hook;                     ///< null = no hook observes the rank
 
@@ -117,7 +117,7 @@ struct RankState {
     [[nodiscard]] bool fillsBubbles() const { return hook && hook->fillsBubbles(); }
     /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return order->schedule.ranks[place.rank.index()]; }
-    /// Takes the order of step `step`, and records the step for EngineParts::next_order.
+    /// Fetches the order of step `step`, and begins to record the step for EngineParts::next_order.
     void beginStep();
     /// The time at which the rank can begin its next op; on the host's clock if ops take the host's time.
     [[nodiscard]] TimeNs now() const {
@@ -156,12 +156,12 @@ public:
     [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
     /// Offloads, reloads or recomputes activations.
     void move(const Action& action);
-    /// The number of sums in these ops among the ranks that share the stages.
+    /// Number of sums in these ops among the ranks that share the stages.
     [[nodiscard]] int sumsIn(std::span<const Op> ops);
 
-    /// Keeps the current memory use if it is the largest so far.
+    /// Stores the current memory use if it is the largest so far.
     void sampleMemory();
-    /// Takes the losses since the last update from the rank's stages, as those of this update of the step.
+    /// Takes the losses since the last update from the rank's stages, and stores them for this update of the step.
     void takeLosses(int update);
 
 private:

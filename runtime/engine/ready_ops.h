@@ -11,12 +11,12 @@
 
 namespace bubblescope::runtime {
 
-/// The ops of a rank that chooses them by readiness, see RankDispatch: takes inputs as they arrive, in any order. For
-/// the rank's thread.
+/// The ops of a rank that chooses them by readiness (see RankDispatch); it takes inputs as they arrive, in any order.
+/// For the rank's thread.
 ///
-/// On an emulated clock a rank chooses among the inputs that have arrived by that clock when it becomes free. If none
-/// has, it waits until the host's clock shows the first arrival, so that an input that was sent later but arrives
-/// earlier still counts. A rank on a device chooses when the device has finished its work.
+/// On an emulated clock, a rank chooses among the inputs that have arrived on that clock when the rank becomes free. If
+/// none has, the rank waits until the host's clock shows the first arrival, so that an input that was sent later but
+/// arrives earlier still counts. A rank on a device chooses after the device has finished its work.
 class ReadyOps {
 public:
     /// Both must outlive the object.
@@ -42,7 +42,7 @@ private:
     RankExchange& exchange_;
     std::optional<RankDispatch> dispatch_;   ///< of the current step
     std::map<std::size_t, Arrival> arrived_; ///< by index of the op
-    std::vector<std::size_t> pending_;       ///< those that have not arrived yet by the rank's clock
+    std::vector<std::size_t> pending_;       ///< inputs that have not arrived yet on the rank's clock
 };
 
 } // namespace bubblescope::runtime

@@ -17,15 +17,15 @@ namespace bubblescope::runtime {
 /// reason.
 struct RunEnded {};
 
-/// One of the ranks that share its stages: sums parts with the others over the rank's transport, and records the times.
-/// Every rank sends its part to every other rank and adds all parts in the ranks' order, so the sum is equal on all
-/// ranks, bit for bit, and takes the time of one transfer.
+/// A member of a group of ranks that share stages: sums parts with the other members over the rank's transport, and
+/// records the times. Every rank sends its part to every other rank and adds all parts in the ranks' order. The sum is
+/// therefore bit-identical on all ranks, and takes the time of one transfer.
 ///
 /// On an emulated clock, an op's sums are spread evenly over its nominal time, with the last one at its end. Each sum
-/// begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that. On other clocks
-/// sums take the host's time, which is part of the op's.
+/// begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that time. On other
+/// clocks, sums take the host's time, which is part of the op's time.
 ///
-/// On a device sums are queued like other work, and their times are known when those of the op are.
+/// On a device, sums are queued like other work, and their times become known together with the op's times.
 ///
 /// Used by the rank's thread.
 class TensorGroup final : public ShardSums {
@@ -39,7 +39,7 @@ public:
     TensorGroup(Transport& transport, HostClock& clock, std::vector<Rank> members)
         : transport_(transport), clock_(clock), members_(std::move(members)) {}
 
-    /// Tells the group that the rank computes on this device; `latency` is as in RankQueue::addUp().
+    /// Makes the group use this device instead of the host; see RankQueue::addUp() for `latency`.
     void useDevice(RankQueue& device, std::optional<TimeNs> latency) {
         device_ = &device;
         latency_ = latency;
@@ -47,11 +47,12 @@ public:
 
     /// Begins an op, or several that run as one, with `sums` sums in total. `computing` is its activity.
     void beginOp(const Activity& computing, int sums);
-    /// As above, on an emulated clock.
+    /// Like the other beginOp(), but on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
     [[nodiscard]] Tensor addUp(Tensor part) override;
-    /// While `on`, a sum is just this rank's own part: nothing waits for other ranks, so that all code can be loaded.
+    /// While `on` is true, a sum consists of this rank's part only, so that all code can be loaded without waiting for
+    /// other ranks.
     void rehearse(bool on) { rehearsing_ = on; }
 
     /// The time taken by the sums since beginOp(), each counted from the moment when this rank reached it.
@@ -78,7 +79,7 @@ private:
     std::vector<Rank> members_;
     RankQueue* device_ = nullptr;
     std::optional<TimeNs> latency_;
-    std::int32_t number_ = 0; ///< number of the next sum, see kPartsUnderWay
+    std::int32_t number_ = 0; ///< number of the next sum; see kPartsUnderWay
     Activity computing_;
     bool rehearsing_ = false;
     int sums_ = 0;

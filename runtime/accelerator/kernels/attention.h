@@ -8,22 +8,22 @@ namespace bubblescope::runtime {
 // et al., "FlashAttention", 2022). Numbers are stored as Bf16. Products of 16-bit numbers are summed in float, and
 // weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
 //
-// Its implementation (runtime/backend/cuda/attention.cu) works on tiles of rows and does not use the forms of forms.h.
+// The implementation (runtime/backend/cuda/attention.cu) works on tiles of rows and does not use the forms of forms.h.
 
 /// The rows of one kind, such as the queries, for all heads and sequences. The rows of a token's heads are adjacent.
 /// Addresses and strides are multiples of 16 bytes.
 template <class T>
 struct HeadRows {
     T* data = nullptr;         ///< the first row of the first head of the first sequence
-    std::int64_t row = 0;      ///< numbers between the rows of consecutive tokens
-    std::int64_t sequence = 0; ///< numbers between the first rows of consecutive sequences
+    std::int64_t row = 0;      ///< distance between the rows of consecutive tokens, in numbers
+    std::int64_t sequence = 0; ///< distance between the first rows of consecutive sequences, in numbers
 };
 
 /// Query q of a sequence attends to its first seen − rows + q + 1 keys.
 struct AttentionSizes {
     int sequences = 1;
     int heads = 1;
-    int width = 16;        ///< width of a head: see fusedWidth()
+    int width = 16;        ///< width of a head; see fusedWidth()
     std::int64_t rows = 0; ///< queries per sequence
     std::int64_t seen = 0; ///< keys and values per sequence; at least `rows`
     float scale = 1.0F;    ///< scale of the scores
@@ -42,11 +42,11 @@ struct FusedAttention {
     HeadRows<const Bf16> keys;
     HeadRows<const Bf16> values;
     HeadRows<Bf16> output;
-    float* logs = nullptr; ///< log of the sum of each query's weights before division, by sequence, head and query
+    float* logs = nullptr; ///< logarithm of the sum of each query's unnormalised weights, by sequence, head and query
 };
 
-/// The gradients of queries, keys and values. Like those of the queries, the gradients of keys and values are
-/// overwritten. Exactly one of the two storages for these is given: Float if the gradients of several slices are
+/// The gradients of queries, keys and values. All gradients are overwritten. For keys and
+/// values, exactly one of the two storages is set: float if the gradients of several slices are
 /// summed.
 struct FusedAttentionGradient {
     AttentionSizes sizes;

@@ -6,8 +6,8 @@
 namespace bubblescope::runtime {
 
 /// Adds the terms of a buffer of any size and alignment to `*to`; digestOf() turns the sum into the digest of
-/// core/aadiff/digest.h. Also copies the buffer if `copy` is not null, so that one kernel does the work of the three
-/// that would follow each other within ops: digest, total and copy.
+/// core/aadiff/digest.h. Also copies the buffer if `copy` is not null, so that ops need one kernel instead of three:
+/// digest, total and copy.
 struct DigestKernel {
     using Form = RowForm;
     std::uint64_t* to;
@@ -15,9 +15,9 @@ struct DigestKernel {
     std::int64_t bytes;
     unsigned char* copy; ///< copy of the same size, or nullptr; aligned to kAligned bytes
     static constexpr std::int64_t kWord = 8;
-    static constexpr std::int64_t kAligned = 16; ///< bytes that a GPU moves at once
+    static constexpr std::int64_t kAligned = 16; ///< bytes that a GPU moves with one instruction
     static constexpr std::int64_t kRun = 4;      ///< words per term of the sum; they are loaded concurrently
-    /// Runs per row: few, so that even a tensor of a few MiB has thread blocks for all processors.
+    /// Runs per row; a small number, so that even a tensor of a few MiB has thread blocks for all processors.
     static constexpr std::int64_t kBlock = 1 << 9;
 
     /// Computes the digest from the sum, on the host.
@@ -57,7 +57,7 @@ struct DigestKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& state) const { addAtomically(to, state.sum); }
 
 private:
-    /// True if the whole run can be moved kAligned bytes at a time.
+    /// True if the run is complete and can be moved kAligned bytes at a time.
     BUBBLESCOPE_PORTABLE bool whole(std::int64_t first) const {
         return (first + kRun) * kWord <= bytes && reinterpret_cast<std::uintptr_t>(data) % kAligned == 0;
     }
@@ -69,7 +69,7 @@ private:
         for (std::int64_t word = 0; word < kRun; ++word)
             run[word] = wordAt(first + word);
     }
-    /// Number of bytes in a word, which may be the last one or beyond the end.
+    /// Number of the buffer's bytes in word `i`, which may be the last word or beyond the end.
     BUBBLESCOPE_PORTABLE std::int64_t bytesOf(std::int64_t i) const {
         const std::int64_t there = bytes - i * kWord;
         return there < kWord ? there : kWord;

@@ -5,8 +5,8 @@
 
 namespace bubblescope::runtime {
 
-/// The tokens of a piece. They are computed on the device from the text, so that training copies nothing from the host.
-/// Equals TextData::sequences().
+/// Computes the tokens of a piece. This is done on the device from the text, so that training copies nothing from the
+/// host. The result equals that of TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
     using Varies = void; // because step and micro-batch vary
@@ -14,7 +14,7 @@ struct TokensKernel {
     int* targets;
     const unsigned char* text;
     std::int64_t text_size;
-    std::int64_t places; ///< number of positions at which a sequence may begin
+    std::int64_t places; ///< number of positions at which a sequence may start
     std::uint64_t seed;
     std::uint64_t stream; ///< Synthetic::Stream::Data
     std::int64_t step;

@@ -116,7 +116,7 @@ struct NormGradientKernel {
     std::int64_t tokens;
     std::int64_t width;
 
-    /// Sums for two means: of the gradient times gain, and of its product with x̂.
+    /// Sums for two means: the gradient times gain, and the product of both with x̂.
     struct Part {
         float mean;
         float along;

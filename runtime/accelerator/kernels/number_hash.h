@@ -23,7 +23,7 @@ BUBBLESCOPE_PORTABLE inline float unitOf(std::uint64_t base, std::uint64_t i) {
     return static_cast<float>(mixBits(base + i) >> 40U) * 1.1920928955078125e-7F - 1.0F; // 2^-23
 }
 
-/// The name of the random number for a sequence's position in the text.
+/// Name of the random number that determines a sequence's position in the text.
 BUBBLESCOPE_PORTABLE inline std::uint64_t sequenceName(std::int64_t step, int microbatch, int sequence) {
     return (static_cast<std::uint64_t>(step) << 32U) ^ (static_cast<std::uint64_t>(microbatch) << 12U) ^
            static_cast<std::uint64_t>(sequence);

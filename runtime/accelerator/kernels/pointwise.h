@@ -218,7 +218,7 @@ struct FlipKernel {
     }
 };
 
-/// Flips the lowest bit of about half of the numbers, similar to a different order of additions.
+/// Flips the lowest bit of about half of the numbers, which resembles the effect of a different order of additions.
 template <class T>
 struct DisturbKernel {
     using Form = EachForm;

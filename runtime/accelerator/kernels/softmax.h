@@ -15,7 +15,7 @@ BUBBLESCOPE_PORTABLE inline float larger(float a, float b) {
 }
 
 /// Softmax with a causal mask. Rows are the queries of one head after another. Columns are all tokens up to the last
-/// one of the slice; query q attends to the first past + q + 1 of them. The other columns are set to 0.
+/// one of the slice; query q attends to the first keys − queries + q + 1 of them. The other columns are set to 0.
 template <class T>
 struct CausalSoftmaxKernel {
     using Form = RowForm;
@@ -139,7 +139,7 @@ struct CrossEntropyKernel {
     }
 };
 
-/// The sum of a piece's losses times `share`, in double precision. The form has one row.
+/// The sum of a piece's losses times `share`, in double precision. Uses a form with one row.
 struct LossKernel {
     using Form = RowForm;
     using Varies = void; // because each micro-batch has its own loss

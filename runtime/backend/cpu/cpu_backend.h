@@ -12,8 +12,9 @@
 
 namespace bubblescope::runtime {
 
-/// The CPU as an accelerator. The calling thread does the work before the call returns, so there is nothing to wait
-/// for; its memory is host memory. One object serves all ranks of a process. Results depend only on values and shapes.
+/// The CPU as an accelerator. The calling thread does all work before the call returns, so there is nothing to wait
+/// for. Device memory is host memory. One object serves all ranks of a process. Results depend only on values and
+/// shapes.
 [[nodiscard]] const std::shared_ptr<Accelerator>& cpuDevice();
 
 /// A queue that computes on the CPU in the calling thread. Its tensors are on the host.
@@ -22,7 +23,7 @@ namespace bubblescope::runtime {
 /// A stage of the GPT on the CPU, with its own queue.
 [[nodiscard]] std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask task);
 
-/// Unpacks a part of a layer that another process packed with ReexecutableLayer::pack(), for execution on the CPU.
+/// Unpacks a part of a layer that another process packed with ReexecutableLayer::pack(), to execute it on the CPU.
 /// Error: Input if the bytes are not an executable layer.
 [[nodiscard]] Result<std::unique_ptr<ReexecutableLayer>> unpackLayer(WireReader& wire);
 

@@ -6,10 +6,10 @@
 
 #include <cuda_runtime_api.h>
 
-// Each of a block's four warps has 16 or 32 rows of one head: one or two strips. The rows on the other side are
-// processed in tiles in shared memory; a warp takes some of them at a time. It multiplies 16 x 16 by 16 x 8 numbers at
-// once. In such a product a lane holds the following elements (PTX, matrix fragments of mma.m16n8k16), where g is lane
-// / 4, t is lane % 4, and a word holds two neighbouring numbers:
+// Each of a block's four warps has 16 or 32 rows of one head: one or two strips. The rows on the other side are loaded
+// into shared memory in tiles, and a warp processes a few of them at a time. One instruction multiplies a 16 x 16
+// matrix by a 16 x 8 matrix. In such a product a lane holds the following elements (PTX, matrix fragments of
+// mma.m16n8k16), where g is lane / 4, t is lane % 4, and a word holds two neighbouring numbers:
 //
 //     left factor     words: (g, 2t) (g + 8, 2t) (g, 2t + 8) (g + 8, 2t + 8)    by row and inner index
 //     right factor    words: (2t, g) (2t + 8, g)                                by inner index and column
@@ -24,15 +24,15 @@ constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 constexpr int kTileWarps = 4;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kStripRows = 16;
-constexpr float kLogOfE = 1.4426950408889634F; // in base 2, because powers of two are cheaper than powers of e
+constexpr float kLogOfE = 1.4426950408889634F; // log2(e), because powers of two are cheaper than powers of e
 
 /// The number of rows processed at a time: as many as fit into shared memory and registers.
 template <int kWidth>
 constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
-/// The division of a kernel's work: the number of strips per warp, and the rows of the other side that a warp takes at
-/// a time. Data read from shared memory is multiplied with every strip, so two strips halve the reads; if registers
-/// cannot hold two strips, or more rows at a time, there are fewer. The values are the fastest ones measured on an
+/// The division of a kernel's work: the number of strips per warp, and the rows of the other side that a warp
+/// takes at a time. Data read from shared memory is multiplied with every strip, so two strips halve the reads.
+/// There are fewer strips or rows where registers cannot hold more. The values are the fastest measured on an
 /// H200.
 template <int kStripsOfWarp, int kPassingStep>
 struct Division {
@@ -52,7 +52,7 @@ struct alignas(16) TileOfRows {
     unsigned pairs[kPassing<kWidth> * kStride];
 };
 
-/// Two 16-bit numbers that are read and written together, whatever the type of the memory.
+/// Two 16-bit numbers that are read and written together, regardless of the type of the memory.
 using TwoNumbers = unsigned __attribute__((may_alias));
 
 __device__ inline unsigned wordAt(const Bf16* from) {
@@ -116,7 +116,7 @@ __device__ inline float largestOfRow(float value) {
     return fmaxf(fromNeighbour(value, 2), value);
 }
 
-/// The rows and features of its block that a thread handles.
+/// The rows and features of a block that one thread handles.
 struct TilePlace {
     int thread;
     int warp;
@@ -133,12 +133,13 @@ __device__ T* headOf(const HeadRows<T>& rows, const AttentionSizes& sizes, std::
     return rows.data + pair / sizes.heads * rows.sequence + pair % sizes.heads * sizes.width;
 }
 
-/// The rows of a block, and which of them belong to a warp. Rows of a sequence are counted with an int.
+/// The rows of a block, and the part of them that belongs to a warp. An int is sufficient to count the rows of a
+/// sequence.
 struct OwnRows {
     int pair;   ///< sequence and head
     int block;  ///< first row of the block
     int first;  ///< first row of the warp
-    int inside; ///< number of existing rows from `first` on
+    int inside; ///< number of existing rows starting at `first`
 
     /// For `count` rows of a sequence. For every head, the blocks with the most work come first (the last queries or
     /// the first keys), so that no long block is left for the end of the launch.
@@ -170,13 +171,13 @@ __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRo
     }
 }
 
-/// Starts to copy bytes to shared memory, or clears them there, while the thread continues: see awaitCopies().
+/// Starts to copy bytes to shared memory, or to clear them there, while the thread continues; see awaitCopies().
 template <int kBytes>
 __device__ void copyAhead(void* to, const void* from, bool inside) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
     const int bytes = inside ? kBytes : 0;
-    if constexpr (kBytes == 16) { // bypasses the first-level cache: other blocks on the processor read other data
+    if constexpr (kBytes == 16) { // bypasses the L1 cache, because other blocks on the processor read different data
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(kBytes), "r"(bytes)
@@ -245,7 +246,8 @@ __device__ inline void readTurnedMatrices(unsigned (&words)[4], const unsigned* 
 #endif
 
 /// The words of two adjacent right factors. Their columns are rows of `tile`, starting at `column`, and their inner
-/// indices start at `inner`. The part that depends on the lane is separate; the compiler knows the rest.
+/// indices start at `inner`. The part of the address that depends on the lane is separate, because the compiler can
+/// compute the rest.
 template <int kWidth>
 __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column, int inner, const TilePlace& place) {
     constexpr int kStride = TileOfRows<kWidth>::kStride;
@@ -259,7 +261,7 @@ __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column
 #endif
 }
 
-/// As above, but the columns are features, starting at `column`, and the inner indices are rows of the tile.
+/// Like takeRight(), but the columns are features, starting at `column`, and the inner indices are rows of the tile.
 template <int kWidth>
 __device__ void takeTurnedRight(unsigned (&words)[4], const unsigned* tile, int column, int inner,
                                 const TilePlace& place) {
@@ -350,7 +352,7 @@ __device__ inline void put(float* to, float low, float high) {
     to[1] = high;
 }
 
-/// Writes a warp's rows of sums, each multiplied by the factor for its index among the lane's rows.
+/// Writes a warp's rows of sums, each multiplied by the factor for its index among the rows of a lane.
 template <int kWidth, int kStrips, class T, class Factor>
 __device__ void writeRows(const HeadRows<T>& rows, const AttentionSizes& sizes, const OwnRows& own,
                           const float (&sums)[kStrips][kWidth / 8][4], const TilePlace& place, const Factor& factor) {

@@ -9,17 +9,17 @@
 
 namespace bubblescope::runtime {
 
-/// Returns a function of the CUDA driver by name, or null if the driver lacks it. Drivers before 12.4 do not support
-/// green contexts.
+/// Returns a function of the CUDA driver by name, or null if the driver lacks it. CUDA drivers before 12.4 do not
+/// support green contexts.
 using DriverFunctions = std::function<void*(const char* name)>;
 
-/// The functions of the driver loaded in this process; all null if there is none.
+/// Finds functions of the driver loaded in this process; all are null if there is no driver.
 [[nodiscard]] DriverFunctions loadedDriver();
 
 struct GreenCalls; ///< the driver's functions for green contexts
 
-/// Some of a GPU's processors, for streams whose kernels run only on these (a green context of the driver). Memory and
-/// events are shared with the rest of the GPU. Thread-safe.
+/// A subset of a GPU's processors, for streams whose kernels run only on this subset (a green context of the driver).
+/// Memory and events are shared with the rest of the GPU. Thread-safe.
 class ProcessorShare {
 public:
     ProcessorShare(std::shared_ptr<const GreenCalls> calls, void* context, int processors);
@@ -28,8 +28,8 @@ public:
     ~ProcessorShare();
 
     [[nodiscard]] int processors() const { return processors_; }
-    /// Creates a CUstream that does not synchronise with the default stream; lower numbers have higher priority. It is
-    /// destroyed like any stream, before the share is. Throws std::runtime_error with the driver's message.
+    /// Creates a CUstream that does not synchronise with the default stream; lower numbers have higher priority.
+    /// Destroy it like any stream, and before the share. Throws std::runtime_error with the driver's message.
     [[nodiscard]] void* makeStream(int priority) const;
 
 private:
@@ -39,7 +39,7 @@ private:
 };
 
 /// Divides the processors of a GPU that the process is using into this many shares of equal size, as large as the
-/// driver's granularity allows. Error: Run, with the reason, if the driver cannot.
+/// driver's granularity allows. Error: Run, with the reason, if the driver does not support this.
 [[nodiscard]] Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const DriverFunctions& driver,
                                                                                     int gpu, int shares);
 

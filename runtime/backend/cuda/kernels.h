@@ -20,17 +20,17 @@ BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 
 /// Writes the GPU's nanosecond timer.
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
-/// Keeps one thread polling that timer until `length` ns after the time in `since`.
+/// Keeps one GPU thread polling the timer until `length` ns after the time in `since`.
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream);
 
-// Fused attention on a GPU of compute capability 8.0 or newer: one launch for the forward and two for the backward,
-// regardless of the number of heads and sequences.
+// Fused attention on a GPU of compute capability 8.0 or newer: one launch for the forward pass and two for the backward
+// pass, regardless of the number of heads and sequences.
 
 /// The minimum compute capability with instructions that multiply bf16 numbers.
 constexpr int kFusedCapability = 80;
 
 void attendOnGpu(const FusedAttention& attention, cudaStream_t stream);
-/// Also fills `along`, which the other gradients need.
+/// Also fills `along`, which the gradients of keys and values need.
 void queriesGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
 void keysGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
 

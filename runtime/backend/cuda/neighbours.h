@@ -52,7 +52,7 @@ struct alignas(16) Neighbours {
     T values[kAtOnce];
 };
 
-/// As above, but as words, which is how the numbers are moved: the compiler would otherwise split every word into its
+/// The same numbers as words, the unit in which they are moved. Otherwise the compiler would split every word into
 /// 16-bit numbers where different loads meet.
 template <class T>
 struct NeighboursWords {
@@ -97,9 +97,10 @@ struct NeighboursRoom {
     }
 };
 
-/// Does nothing with a kernel's arrays: visitors that handle only some arrays inherit these functions for the others.
+/// Visits a kernel's arrays without any effect; visitors that handle only some arrays inherit these functions for the
+/// others.
 struct PassOverArrays {
-    int used = 0; ///< next free place in the room
+    int used = 0; ///< index of the next free place in the room
 
     template <class T>
     __device__ void read(T*& /*array*/) {
@@ -198,7 +199,7 @@ struct PointToRoom {
     }
 };
 
-/// Writes back what a kernel has changed.
+/// Writes the elements that a kernel has changed back to its arrays.
 struct PutElements : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t at;
@@ -224,7 +225,7 @@ struct PutElements : PassOverArrays {
     }
 };
 
-/// A copy of the kernel with its arrays visited.
+/// Returns a copy of the kernel after `visitor` has visited its arrays.
 template <class Kernel, class Visitor>
 __device__ Kernel visited(Kernel kernel, Visitor visitor) {
     kernel.visitArrays(visitor);

@@ -29,10 +29,10 @@ public:
 
     void begin(std::uint64_t key);
     void end();
-    /// These do nothing outside a batch.
+    /// pause() and resume() do nothing outside a batch.
     void pause();
     void resume();
-    /// Makes the call now, or keeps it for the graph.
+    /// Makes the call immediately, or stores it for the graph.
     template <class Arguments>
     void call(const Arguments& arguments, std::function<void()> call) {
         refuseStrangers();
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    /// Graphs per key: usually one for each micro-batch of a step, because their activations have different addresses.
+    /// Graphs per key: usually one per micro-batch of a step, because the activations of each have different addresses.
     static constexpr std::size_t kGraphs = 64;
 
     /// Throws if another thread is recording a batch.

@@ -21,10 +21,11 @@ struct LinkMessage {
 /// The messages of a step over one communicator. Communicators match transfers only by their order, so both ends must
 /// know that order in advance.
 struct PeerLink {
-    /// The index of a member is its rank in the communicator. For one-way links: from, to.
+    /// The index of a member is its rank in the communicator. A one-way link has two members: the sender, then the
+    /// receiver.
     std::vector<Rank> members;
-    /// One-way: message by message, in the order in which the sender's list of ops produces them. Otherwise all
-    /// messages of the step are exchanged at once, in both directions.
+    /// If true, messages are sent one by one, in the order in which the sender's list of ops produces them. Otherwise
+    /// all messages of the step are exchanged together, in both directions.
     bool one_way = true;
     std::vector<LinkMessage> messages;
 };
@@ -32,12 +33,12 @@ struct PeerLink {
 /// The purpose of the link from a member's point of view: "link to rank 3: activations". Unique among a rank's links.
 [[nodiscard]] std::string purposeOf(const PeerLink& link, Rank self);
 
-/// All links of a run, in an order that is the same for all ranks. From each rank to each rank that it sends to, there
-/// is one link for activations and one for gradients. No transfer therefore waits for one of the other direction or
-/// kind, and the receiver may take messages in a different order from that of their arrival. Ranks with copies of the
-/// same stages share one link, over which all of them exchange the sums of their gradients at once. Ranks that share
-/// stages have one link for each sum that may be pending (see kPartsUnderWay), over which they exchange its parts at
-/// once.
+/// All links of a run, in an order that is the same for all ranks. For each rank and each of the ranks that it sends
+/// to, there is one link for activations and one for gradients. A transfer therefore never waits for a transfer in
+/// another direction or of another kind. The receiver may take messages in a different order from their arrival. Ranks
+/// with copies of the same stages share one link, over which they exchange the sums of their gradients together. Ranks
+/// that share stages have one link for each sum that may be pending (see kPartsUnderWay), over which they exchange the
+/// parts of that sum together.
 [[nodiscard]] std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh);
 
 } // namespace bubblescope::runtime

@@ -28,7 +28,7 @@ struct LinkContext {
     std::shared_ptr<PeerLibrary> library;
     std::shared_ptr<RankQueue> queue;
     std::function<ArrayShape(const MessageKey&)> shape_of;
-    bool paced = false; ///< records arrivals on the device, so that a latency can be added
+    bool paced = false; ///< true to record arrivals on the device, so that a latency can be added
 };
 
 /// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call waits; each call starts
@@ -45,14 +45,14 @@ public:
     /// Announces that one more step will be run.
     virtual void expect() {}
     virtual void send(Rank to, const MessageKey& key, Tensor tensor);
-    /// A message that has arrived or whose transfer is queued; nothing if there is none yet.
+    /// A message that has arrived or whose transfer is queued; nothing if the message is not available yet.
     [[nodiscard]] virtual std::optional<Tensor> take(Rank from, const MessageKey& key);
     virtual void progress() = 0;
     /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     void abort() noexcept { comm_->abort(); }
-    /// Waits for the stream and releases all tensors. Call it on all ends before the first is destroyed: a tensor that
-    /// one end sends may be in another end's memory, because ops pass on their inputs.
+    /// Waits for the stream and releases all tensors. Call it on all ends before any of them is destroyed: a tensor
+    /// that one end sends may be in another end's memory, because ops pass on their inputs.
     virtual void releaseTensors() noexcept;
 
 protected:
@@ -63,7 +63,7 @@ protected:
         std::shared_ptr<DeviceArrival> arrival;
     };
     struct Outgoing {
-        Tensor tensor; ///< its memory is in use until the transfer is done
+        Tensor tensor; ///< the memory is in use until the transfer is done
         Accelerator::Event done = nullptr;
     };
 
@@ -100,13 +100,13 @@ public:
     void releaseTensors() noexcept override;
 
 private:
-    std::size_t given_ = 0; ///< number of messages so far
+    std::size_t given_ = 0; ///< number of messages passed to send() so far
     std::deque<Tensor> waiting_;
     std::optional<Tensor> issued_; ///< currently being submitted to the communicator
 };
 
-/// Receives in the sender's order: a few messages in advance, and always up to the requested one, so that a message
-/// that the rank needs is never blocked by one that it does not need yet.
+/// Receives in the sender's order: a few messages in advance, and always up to the requested message. A message that
+/// the rank needs is thus never blocked by one that it does not need yet.
 class ReceiveChannel final : public NcclChannel {
 public:
     ReceiveChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -128,7 +128,7 @@ private:
     std::optional<Incoming> issued_;
 };
 
-/// Exchanges all messages of a step at once, as soon as this rank has everything that it sends.
+/// Exchanges all messages of a step together, as soon as this rank has computed everything that it sends.
 class ExchangeChannel final : public NcclChannel {
 public:
     ExchangeChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);

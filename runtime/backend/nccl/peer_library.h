@@ -22,17 +22,17 @@ public:
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
     virtual void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
 
-    /// True if the last call has been carried out, so that another call, or other work on its stream, may follow.
-    /// Throws, with the library's message, if the communicator has failed here or at a peer.
+    /// True if the last call has been carried out, so that another call or other work on the stream may follow. Throws,
+    /// with the library's message, if the communicator has failed here or at a peer.
     [[nodiscard]] virtual bool ready() = 0;
 
-    /// Ends all pending transfers here without involving the peers; streams that wait for them continue.
+    /// Ends all pending transfers on this rank without involving the peers; streams that wait for them continue.
     virtual void abort() noexcept = 0;
 };
 
 /// The NCCL functions used here: transfers between devices of several processes, queued on streams. Calls return
-/// immediately; their work is done when PeerComm::ready() returns true. Tests replace it with an emulation that follows
-/// the same rules. Failures are exceptions.
+/// immediately; their work is done when PeerComm::ready() returns true. Tests replace this class with an emulation that
+/// follows the same rules. Failures are exceptions.
 class PeerLibrary {
 public:
     virtual ~PeerLibrary() = default;

@@ -53,8 +53,8 @@ private:
     bool aborted_ = false;
 };
 
-/// A reusable barrier for all ranks: each passes the time on its device clock and receives the latest time of all.
-/// Thread-safe.
+/// A reusable barrier for all ranks: each passes the time on its device clock and receives the latest time of all
+/// ranks. Thread-safe.
 class StepBarrier {
 public:
     explicit StepBarrier(int ranks) : ranks_(ranks) {}
@@ -80,8 +80,8 @@ private:
 /// copied.
 class InProcessTransports {
 public:
-    /// With a timeout, a thread checks periodically whether a rank hangs. `clock` must outlive the transport. `cores`
-    /// is the number of cores that the ranks share; 0 = those that the system lets this process use.
+    /// With a timeout, a thread checks periodically for ranks that hang. `clock` must outlive the transport. `cores` is
+    /// the number of cores that the ranks share; 0 = all cores that this process may use.
     InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores = 0);
     InProcessTransports(const InProcessTransports&) = delete;
     InProcessTransports& operator=(const InProcessTransports&) = delete;

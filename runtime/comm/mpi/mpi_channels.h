@@ -23,9 +23,9 @@
 
 namespace bubblescope::runtime {
 
-/// A duplicate of a communicator that returns errors instead of aborting. It is never freed: a process may still have
-/// sent that it is alive when the run ended. A later communicator with the same number would get that message in place
-/// of its own, and the run would wait forever.
+/// A duplicate of a communicator that returns errors instead of aborting. It is never freed, because a process may have
+/// sent a heartbeat just before the run ended. A later communicator with the same number would receive that heartbeat
+/// instead of its own message, and the run would wait forever.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
@@ -60,7 +60,7 @@ public:
 
     /// The tag of mail; mail is identified by its order.
     [[nodiscard]] std::int64_t mailTag() const { return partsFrom() + kPartsUnderWay; }
-    /// All tags are below this.
+    /// All tags are below this value.
     [[nodiscard]] std::int64_t end() const { return mailTag() + 1; }
 
 private:
@@ -98,8 +98,8 @@ private:
 };
 
 /// Sends tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused.
-/// A receive is posted in advance if an earlier message of the same kind has shown the size, that is, from the second
-/// step on; before that, messages are probed for. Only the next few receives are posted at a time, because each
+/// A receive is posted in advance if the size is known from an earlier message of the same kind, that is, from the
+/// second step on. Before that, messages are probed. Only the next few receives are posted at a time, because each
 /// occupies a buffer until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
@@ -164,7 +164,7 @@ struct MpiTransportConfig {
     TagPlan tags;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog
-    /// Ranks with equal names share a clock. Empty = the system's name, see systemClockName().
+    /// Ranks with equal names share a clock. Empty = the system's name; see systemClockName().
     std::string clock_name;
     std::shared_ptr<ActivityBoard> board{}; ///< see ProcessTransportConfig
 };
@@ -173,7 +173,7 @@ struct MpiTransportConfig {
 [[nodiscard]] Status checkMpiThreads();
 
 /// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
-/// communicator open it together. Error: Run if MPI lacks a required feature.
+/// communicator must open it together. Error: Run if MPI lacks a required feature.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime

@@ -12,7 +12,7 @@ namespace bubblescope::runtime {
 
 // A run's interface to MPI, without MPI's headers. In a build without MPI these functions return Usage errors.
 
-/// Opens the transport between the processes of this MPI job, which must all call it.
+/// Opens the transport between the processes of this MPI job, which must all call this function.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiJobTransport(const Schedule& schedule,
                                                                             const DataPlan& plan, HostClock& clock,
                                                                             TimeNs timeout,
