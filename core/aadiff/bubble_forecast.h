@@ -11,12 +11,12 @@
 
 namespace bubblescope {
 
-/// Forecasts how long each bubble of a rank lasts, as the shortest of the last few at the same place in the step. It
-/// does not use the mean, because a check that ends too late delays all ranks. Lengths may be measured from any moment
-/// that is the same in every step, such as the step's start. Not thread-safe.
+/// Forecasts the length of a rank's next bubble as the shortest of the recent bubbles at the same place in the step.
+/// Does not use their mean, because a check that ends too late delays all ranks. Lengths may be measured from any
+/// moment that is the same in every step, such as the step's start. Not thread-safe.
 class BubbleForecast {
 public:
-    static constexpr std::size_t kLast = 8; ///< number of recent bubbles per place that count
+    static constexpr std::size_t kLast = 8; ///< number of recent bubbles per place that are used
 
     void add(std::size_t place, TimeNs length) {
         if (place >= last_.size()) last_.resize(place + 1);

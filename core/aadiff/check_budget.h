@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// The interval in steps at which to do work that costs `cost`, so that its average cost is at most `allowed`: `least`
-/// times a power of two, up to 1,024.
+/// Interval in steps between runs of work that costs `cost`, chosen so that its mean cost per step is at most
+/// `allowed`: `least` times a power of two, up to 1,024.
 [[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
     constexpr int kLongest = 1024;
     int interval = least;
@@ -21,10 +21,10 @@ namespace bubblescope {
     return interval;
 }
 
-/// Chooses the steps in which a rank does work that lengthens its ops, so that on average the work takes at most a
-/// given share of the time. All of the first steps do the work, to measure its cost; after that, only steps whose
-/// number is a multiple of a power of two do it. Ranks and runs that choose fewer steps therefore share all of them
-/// with those that choose more. Not thread-safe; all times are passed in.
+/// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
+/// share of the time on average. The first steps all do the work, to measure its cost; after that, only steps whose
+/// number is a multiple of a power of two do it. Therefore, ranks and runs that choose fewer steps choose a subset of
+/// the steps of those that choose more. Not thread-safe; the caller passes all times in.
 class CheckCost {
 public:
     static constexpr int kTried = 4; ///< first steps, in which the work is always done; step 0 is warm-up
@@ -57,8 +57,8 @@ private:
         interval_ = intervalFor(of_one, allowed, 1);
     }
 
-    /// A step becomes longer by at most this multiple of the time added to one rank's ops: ranks wait for each other in
-    /// turn, and caches lose the ops' data.
+    /// Assumed maximum ratio of the step's delay to the time added to one rank's ops: ranks wait for each other in
+    /// turn, and the work evicts the ops' data from caches.
     static constexpr double kOthers = 4;
     static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;
@@ -71,12 +71,12 @@ private:
     int interval_ = 1;
 };
 
-/// Chooses the steps of a run that run checks. It is meant for runs in which the host queues work ahead of a device, so
-/// that the cost of checks shows only in whole steps. The first step runs checks; the following ones do not, until
-/// bubbles are known (see MeasuredPlan). The next steps alternate. After that, checks run only so often that the mean
-/// step time stays within a share of the time of steps without checks. At least every other step runs without checks,
-/// to show how long bubbles are. Steps with checks are those whose number is a multiple of a power of two; see
-/// CheckCost. Not thread-safe.
+/// Chooses the steps of a run that run checks. Meant for runs in which the host queues work ahead of a device, so that
+/// the cost of checks is visible only in whole steps. The first steps run no checks until bubble lengths are known (see
+/// MeasuredPlan), except for the very first one. The next steps alternate between running checks and not running them.
+/// After that, checks run only so often that the mean step time exceeds that of steps without checks by at most a given
+/// share. At least every other step runs without checks, to measure bubble lengths. The numbers of steps with checks
+/// are multiples of a power of two; see CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< steps until bubbles are known
@@ -87,7 +87,7 @@ public:
 
     [[nodiscard]] bool limits() const { return share_ < 1; }
     void beginStep(int step, TimeNs begin) {
-        // The first step warms up, so it does not count.
+        // The first step is a warm-up, so its time is ignored.
         if (limits() && step == step_ + 1 && step_ > 0) note(begin - began_);
         step_ = step;
         began_ = begin;
@@ -95,7 +95,7 @@ public:
     }
     /// True if the current step runs checks.
     [[nodiscard]] bool done() const { return done_; }
-    /// True if a later step will run checks, as far as is known.
+    /// True if a later step is expected to run checks.
     [[nodiscard]] bool isDue(int step) const {
         return !limits() || step == 0 || (step >= kFirst && step % interval_ == 0);
     }
@@ -114,7 +114,7 @@ private:
         const double more = usual(took_[1]) - without;
         interval_ = intervalFor(more, allowed, 2);
     }
-    /// Not the mean, because a step delayed by something else reveals nothing about checks.
+    /// The median rather than the mean, because a step delayed by something else reveals nothing about checks.
     static double usual(const std::deque<TimeNs>& times) {
         return static_cast<double>(median({times.begin(), times.end()}).count());
     }
@@ -125,7 +125,7 @@ private:
     int step_ = -2; ///< one before the first step
     TimeNs began_{0};
     bool done_ = true;
-    std::array<std::deque<TimeNs>, 2> took_; ///< durations of the last steps without checks, and with checks
+    std::array<std::deque<TimeNs>, 2> took_; ///< durations of recent steps without checks, and with checks
 };
 
 } // namespace bubblescope

@@ -25,21 +25,21 @@ struct CheckPlan {
         Chunk chunk;
         OpKind kind = OpKind::Forward;
     };
-    /// A rank's ops of a column.
+    /// The ops of one rank that belong to one column.
     struct Unit {
         bool exists = false;
-        int first_step = 0; ///< step of the plan, counted from 1, in which it is first checked; 0 if never
+        int first_step = 0; ///< first step of the plan, counted from 1, that checks the unit; 0 if none does
         std::vector<TimeInterval> checks; ///< in step `first_step`
     };
 
-    int step = 0; ///< index of the step in which the bubbles lie
+    int step = 0; ///< index of the step that contains the bubbles
     std::size_t ranks = 0;
     std::vector<Place> places; ///< by rank and start
     std::vector<Column> columns;
     std::vector<Unit> units; ///< rank by rank, one per column
     TimeNs idle{0};          ///< over all places
     TimeNs checked{0};       ///< per step, over all ranks
-    std::optional<int> full; ///< steps until all units are checked; none if some never are
+    std::optional<int> full; ///< steps until all units are checked; none if some are never checked
     double coverable = 0;    ///< fraction of the units that are ever checked
 
     [[nodiscard]] const Unit& unit(std::size_t rank, std::size_t column) const {
@@ -47,8 +47,8 @@ struct CheckPlan {
     }
 };
 
-/// Plans checks of whole chunks, based on the slots and typical times of the last step of the first replica; see
-/// planChecks(). `margin` is the fraction of an op's time by which its check may take longer without delaying an op.
+/// Plans checks of complete chunks for the first replica, based on the slots and typical times of its last step; see
+/// planChecks(). `margin` is the fraction of an op's time by which its check may overrun without delaying an op.
 /// `steps` must not be empty. Errors: Usage if the margin is negative.
 [[nodiscard]] Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin);
 

@@ -32,7 +32,7 @@ struct LayerOp {
     friend auto operator<=>(const LayerOp&, const LayerOp&) = default;
 };
 
-/// A check to perform now, with its expected cost and the free time for it.
+/// A check to perform now, with its expected cost and the free time available.
 struct CheckTask {
     LayerOp what;
     TimeNs cost{0};
@@ -41,7 +41,7 @@ struct CheckTask {
 
 struct CheckSessionCounts {
     std::int64_t planned = 0;
-    CheckCounts checks; ///< finished checks by tensor; one check may compare several
+    CheckCounts checks; ///< finished checks by tensor; one check may compare several tensors
     int units = 0;
     int covered = 0;
 };
@@ -54,13 +54,13 @@ struct CheckedStep {
     std::vector<DigestRecord> digests; ///< of first executions; empty unless they are recorded
 };
 
-/// The checks of one rank of a pipeline whose ops the caller executes and reports: chooses what to re-execute in its
-/// bubbles, compares digests, and determines verdicts.
+/// Schedules the checks of one rank of a pipeline whose ops the caller executes and reports: chooses which ops to
+/// re-execute in bubbles, compares digests, and determines verdicts.
 ///
-/// The plan is the same as that of `aadiff plan` for the ops as executed; no op is delayed. A check is requested in the
-/// bubble planned for it, or in a later one of the same step, if the rest of the bubble is long enough. The rest of the
-/// bubble is predicted from recent steps (BubbleForecast), or from the plan until enough steps are known. Use from one
-/// thread at a time; all times are passed in.
+/// The plan is the same as that of `aadiff plan` for the ops as executed, and no op is delayed. A check is requested in
+/// its planned bubble, or in a later bubble of the same step, if the rest of the bubble is long enough. The rest of the
+/// bubble is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use from
+/// one thread at a time; the caller passes all times in.
 class CheckSession {
 public:
     struct Config {
@@ -69,12 +69,12 @@ public:
         int replicas = 1;
         int tensor_ranks = 1;
         std::vector<int> layers;          ///< number of layers in each chunk of the rank
-        bool layers_of_model = true;      ///< records count layers over the whole model, not within their stage
+        bool layers_of_model = true;      ///< records number layers over the whole model, not per stage
         std::vector<OpKind> kinds;        ///< kinds of op that can be re-executed; empty = all
         std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op, per chunk; empty = unknown
-        std::optional<std::int64_t> room; ///< bytes that may be kept beyond the activations' lifetime; none = no limit
-        bool forward_again = false;       ///< re-executing a backward starts with its forward
-        std::optional<OpTimes> times;     ///< none = measure them in the first steps, which then have no checks
+        std::optional<std::int64_t> room; ///< memory for inputs kept beyond the activations' lifetime; none = no limit
+        bool forward_again = false;       ///< re-executing a backward starts with re-executing its forward
+        std::optional<OpTimes> times;     ///< none = measure op times in the first steps, which then run no checks
         double margin = 0.1;
         TimeNs latency{0};
         bool records_digests = true; ///< record digests of first executions
@@ -83,19 +83,19 @@ public:
     /// Error: Usage, for an impossible configuration.
     [[nodiscard]] static Result<CheckSession> make(Config config);
 
-    /// Excludes a layer whose ops of these kinds cannot be re-executed. Call it before there is a plan. Error: Usage.
+    /// Excludes a layer whose ops of these kinds cannot be re-executed. Call before a plan exists. Error: Usage.
     [[nodiscard]] Status leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds);
 
-    // Errors of the functions below: Usage, if they are called out of order or for a layer that does not exist.
+    // The functions below return Usage errors if they are called out of order or for a layer that does not exist.
 
     [[nodiscard]] Status beginStep(int step);
-    /// Reports an op that has run. After an op that breaks the schedule's order, the step runs no more checks.
+    /// Reports an op that has finished. After an op that violates the schedule's order, no more checks run in the step.
     [[nodiscard]] Status ran(const Op& op, TimeNs start, TimeNs end);
     /// Ends the step. Planned checks that were not requested are skipped.
     [[nodiscard]] Result<CheckedStep> endStep();
     [[nodiscard]] bool inStep() const { return in_step_; }
 
-    /// True if a check of the layer is planned in this step and not finished.
+    /// True if a check of the layer is planned in this step and has not finished.
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
     /// The checks planned in this step.
     [[nodiscard]] std::vector<LayerOp> planned() const;
@@ -105,16 +105,16 @@ public:
     /// earlier one.
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
-    /// Returns the next check that fits into the current bubble. `free` is the rest of the bubble from `now` on, if the
-    /// caller knows it.
+    /// Returns the next check that fits into the current bubble. `free` is the remaining length of the bubble at `now`,
+    /// if known to the caller.
     [[nodiscard]] Result<std::optional<CheckTask>> ask(TimeNs now, std::optional<TimeNs> free);
-    /// Reports the digest of a re-execution, for each tensor of the first one.
+    /// Reports the digest of a re-executed tensor; call it for each tensor of the first execution.
     [[nodiscard]] Result<CheckOutcome> checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
                                                TimeNs start, TimeNs end);
-    /// Reports that a requested check was started and abandoned.
+    /// Reports that a requested check was started but abandoned.
     [[nodiscard]] Status givenUp(const LayerOp& what, TimeNs start, TimeNs end);
 
-    /// Reports where the executions of the latest mismatch differ.
+    /// Reports where the two executions of the latest mismatch differ.
     [[nodiscard]] Status setDifference(const TensorDifference& difference);
     /// Reports digests of repetitions of the latest mismatch, see verdictOf().
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);

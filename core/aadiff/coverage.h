@@ -31,46 +31,46 @@ struct CheckCounts {
 
 enum class Covered : std::uint8_t {
     Yes,
-    NotYet, ///< a check of it was planned, but none has ended
-    Never,  ///< no check of it was planned
+    NotYet, ///< a check was planned, but none has ended
+    Never,  ///< no check was planned
 };
 [[nodiscard]] std::string_view coveredName(Covered state); ///< "covered", "not yet", "never"
 
-/// The unit of coverage by replays: one kind of op of one layer of one chunk of a rank. A check of any micro-batch
+/// The unit of coverage by replays: one kind of op of one layer, in one chunk of a rank. A check of any micro-batch
 /// covers it.
 struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< index in the whole model; none if no record gives the layers of its stage
-    CheckCounts counts;       ///< replays by the rank itself or another
-    int last_step = -1;       ///< last step in which a check of it ended
+    std::optional<int> layer; ///< index in the whole model; none if no record lists the layers of its stage
+    CheckCounts counts;       ///< replays of the unit by its own rank or by another rank
+    int last_step = -1;       ///< last step in which a check of the unit ended
 
     [[nodiscard]] Covered state() const;
 };
 
-/// The part of a run that was checked. The state of uncovered units is unknown; never report them as fine.
+/// The part of a run that was checked. The state of uncovered units is unknown; never report them as correct.
 struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
     TimeNs work{0};     ///< time of all ops except optimizers in the run's steps, on all ranks
-    TimeNs replayed{0}; ///< the part of it that was re-executed and compared
-    int devices = 0;    ///< ranks of the whole run
-    int steps = 0;      ///< different step numbers among the run's timelines
+    TimeNs replayed{0}; ///< part of `work` that was re-executed and compared
+    int devices = 0;    ///< number of ranks of the whole run
+    int steps = 0;      ///< number of distinct step numbers among the run's timelines
 
     [[nodiscard]] std::int64_t unitsThatAre(Covered state) const;
     [[nodiscard]] const CheckCounts& of(CheckKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] CheckCounts all() const;
-    /// `replayed` over `work`: the probability of detecting a fault in a random piece of the run's work.
+    /// `replayed` divided by `work`: the probability of detecting a fault at a random point of the run's work.
     [[nodiscard]] double replayedFraction() const;
 };
 
-/// Units are the ops that the steps ran, divided into the layers that any record names for their stage, on this or
-/// another rank. A check adds to `replayed` its layer's equal part of the mean duration of its kind of op on its rank.
-/// `tensor_ranks` is the number of ranks that share each stage; those beyond the first count as running the same ops.
+/// Units are the ops that the steps ran, divided into the layers that any rank's records name for their stage. A check
+/// adds to `replayed` the mean duration of its kind of op on its rank, divided by the number of layers. `tensor_ranks`
+/// is the number of ranks that share each stage; all of them are assumed to run the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
-/// Coverage as a table: one row per rank, one column per kind of op of a chunk. A cell sums over the layers of the
+/// Coverage as a table: one row per rank, one column per kind of op of a chunk. A cell sums over all layers of the
 /// chunk.
 struct CoverageMap {
     struct Column {
@@ -80,7 +80,7 @@ struct CoverageMap {
         friend constexpr auto operator<=>(const Column&, const Column&) = default;
     };
     struct Cell {
-        int units = 0; ///< 0 if the rank has no such ops
+        int units = 0; ///< number of units; 0 if the rank has no such ops
         int covered = 0;
         int not_yet = 0;
         int never = 0;
@@ -102,28 +102,28 @@ struct StepChecks {
     int step = 0;
     int replica = 0;
     CheckCounts counts;
-    std::size_t units = 0; ///< units that replays have covered up to and including this step
+    std::size_t units = 0; ///< units covered by replays up to and including this step
     TimeNs delay{0};       ///< see delayByChecks()
 };
 
 /// One entry per step, in the order of `steps`; empty if the log has no checks.
 [[nodiscard]] std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps);
 
-/// Number of steps until the last new unit was covered; empty if none was.
+/// Number of steps until the last new unit was covered; empty if no unit was covered.
 [[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
 
 /// A published rate of silent data corruption.
 struct PublishedRate {
     std::string_view source;
     double faults = 0;
-    double device_hours = 0; ///< device hours in which they were observed
+    double device_hours = 0; ///< device hours in which the faults were observed
 
     [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
 };
 
-/// The publications that report both numbers, lowest rate first:
-/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found
-///   only by their consequences, so probably an underestimate;
+/// Publications that report both numbers, lowest rate first:
+/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs. They
+///   were found only by their consequences, so the rate is probably an underestimate.
 /// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 
@@ -133,28 +133,28 @@ struct FaultRange {
     double high = 0;
 };
 
-/// The expected faults of a run on `devices`, and those that checks detect if they re-execute `fraction` of its work.
+/// Expected faults of a run on `devices`, and those detected by checks that re-execute `fraction` of its work.
 ///
-/// Faults are assumed to affect single ops, with a probability proportional to compute time and regardless of whether
-/// the op is checked. A fault is then detected with the probability that its op is re-executed, which is `fraction`:
+/// Assumes that a fault affects a single op, checked or not, with a probability proportional to compute time. A fault
+/// is then detected with the probability that its op is re-executed, which is `fraction`:
 ///
 ///     faults per day = devices · 24 h · rate,    caught per day = fraction · faults per day
 ///
-/// A device that fails repeatedly is found sooner, so for lasting faults `caught` is a lower bound.
+/// If faults persist, `caught` is a lower bound, since a device that fails repeatedly is found sooner.
 struct FaultOdds {
     FaultRange faults;
     FaultRange caught;
 };
 [[nodiscard]] FaultOdds faultOdds(int devices, double fraction);
 
-/// The time that checks added to a step: its wall time minus the wall time of the same step replayed without them.
+/// Time that checks added to a step: its wall time minus the wall time of the same step replayed without them.
 ///
-/// In the replay every op keeps its duration. It starts when its rank is free, its input has arrived (with the same lag
-/// after its producer's end), and any other observed delay has passed. That delay is the time from all of these,
-/// including the end of the rank's last check, to the observed start. The replay therefore differs only in having no
-/// checks.
+/// Every op keeps its duration in the replay. An op starts when its rank is free, its input has arrived (with the same
+/// lag after its producer's end), and any other observed delay has passed. That other delay is the time from the latest
+/// of these events, including the end of the rank's last check, to the observed start. The replay therefore differs
+/// from the recorded step only by the missing checks.
 ///
-/// `checks`: intervals of checks per rank by start, on the step's clock; may be empty.
+/// `checks`: intervals of checks per rank, sorted by start, on the step's clock; may be empty.
 [[nodiscard]] TimeNs delayByChecks(const StepTimeline& step,
                                    std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks);
 

@@ -27,62 +27,62 @@ struct Slot {
     TimeNs start{0}; ///< relative to the step's start
     TimeNs end{0};
     std::size_t next_op =
-        0; ///< index, in the rank's order, of the op that must not be delayed; the number of ops if none follows
+        0; ///< index of the op that must not be delayed, in the rank's order; the number of ops if none follows
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// The slots of all ranks, each rank's by start.
+/// The slots of all ranks; those of each rank are sorted by start.
 using Slots = std::vector<std::vector<Slot>>;
 
 /// The bubbles of one step, simulated or consolidated.
 [[nodiscard]] Slots slotsOf(const StepTimeline& step);
-/// The idle time between the same ops in the last steps of a run: the shortest length of each bubble, at its place in
-/// the last step. Ignores steps whose order differs from that of the last one.
+/// Idle time between the same ops in the last steps of a run: each bubble has its place in the last step and its
+/// shortest length in any of the steps. Ignores steps whose order of ops differs from that of the last step.
 [[nodiscard]] Slots shortestSlotsOf(std::span<const StepTimeline> steps);
 
-/// The closed form's bubble lengths, as multiples of each op time: in 1F1B rank s has s, p−s−1, p−s−1 and s. Found by
-/// lengthening each kind of op by a nanosecond: a form such as (p−s−1)·t_b gives p−s−1. In schedules that split the
-/// backward, each half counts as one op.
+/// Bubble lengths of the closed form, as multiples of each op time: in 1F1B, rank s has s, p−s−1, p−s−1 and s.
+/// Determined by lengthening each kind of op by a nanosecond: the form (p−s−1)·t_b, for example, yields p−s−1. In
+/// schedules that split the backward, each half counts as one op.
 struct SlotCounts {
     std::vector<PerPosition<int>> ranks;
     [[nodiscard]] int total(Rank rank) const;
 };
 
-/// Empty if the schedule has no exact form at some position, or if its stages differ.
+/// Empty if the schedule lacks an exact form at some position, or if its stages differ.
 [[nodiscard]] std::optional<SlotCounts> slotCounts(const Schedule& schedule, const CostModel& costs);
 
-/// The unit of coverage: one kind of op of one layer of one chunk. A check of any micro-batch covers it, since all run
-/// the same code on the same hardware. Layers of a chunk count from its input.
+/// The unit of coverage: one kind of op of one layer of one chunk. A check of any micro-batch covers the unit, since
+/// all micro-batches run the same code on the same hardware. Layers of a chunk are numbered from its input.
 struct CheckUnit {
     Rank rank;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
     int layer = 0;
-    TimeNs cost{0}; ///< time to re-execute it, including the digest
+    TimeNs cost{0}; ///< time to re-execute the unit, including computing the digest
 };
 
 /// Constraints for planning checks.
 struct PlanLimits {
-    /// Layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among its layers;
-    /// a chunk without layers has nothing to check.
+    /// Number of layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among
+    /// its layers; nothing is checked in a chunk without layers.
     std::vector<int> layers;
-    /// Times of single layers, by stage, kind of op and index in the stage; used instead of an equal part where known.
+    /// Known times of single layers, by stage, kind of op and index in the stage; used instead of an equal share.
     std::map<std::tuple<Stage, OpKind, int>, TimeNs> layer_times;
     /// The kinds of ops that can be re-executed. Empty = all.
     std::vector<OpKind> kinds;
     /// Layers that cannot be re-executed, by stage and index in the stage.
     std::set<std::pair<Stage, int>> left_out;
-    double margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying an op
-    TimeNs latency{0};   ///< per check, time from the decision to the start of the work
-    /// Inputs of an op that would be freed before its check are kept until then. This is the size in bytes of one op's
-    /// inputs per stage (all its layers); the next field is the memory that each rank has for them. Empty = no limit.
+    double margin = 0.1; ///< fraction of its cost by which a check may overrun without delaying an op
+    TimeNs latency{0};   ///< per check, time from the decision to the start of the re-execution
+    /// If an op's inputs would be freed before its check, they are kept until the check. Size in bytes of the inputs of
+    /// one op (all layers), per stage; the next field is the memory available for them on each rank. Empty = no limit.
     std::vector<std::int64_t> kept_bytes;
     std::vector<std::int64_t> spare_bytes;
     int max_steps = 10'000; ///< plan at most this many steps to reach full coverage
 };
 
-/// The free time that a check of this cost needs: its latency plus its cost including the margin.
+/// Free time needed by a check of this cost: its latency plus its cost including the margin.
 [[nodiscard]] TimeNs timeNeeded(TimeNs cost, double margin, TimeNs latency = TimeNs{0});
 
 struct PlannedCheck {
@@ -91,8 +91,8 @@ struct PlannedCheck {
     Microbatch microbatch;
     TimeNs start{0};
     TimeNs end{0};      ///< including the margin
-    bool kept = false;  ///< true if its inputs are kept for it because they would otherwise be freed earlier
-    std::size_t op = 0; ///< index, in the rank's order, of the op to re-execute
+    bool kept = false;  ///< true if the inputs must be kept for the check because they would otherwise be freed earlier
+    std::size_t op = 0; ///< index of the op to re-execute, in the rank's order
 };
 
 struct RankPlan {
@@ -100,14 +100,14 @@ struct RankPlan {
     std::vector<CheckUnit> units;
     std::vector<std::vector<PlannedCheck>> steps; ///< until all coverable units are covered; checks sorted by start
     std::vector<std::size_t> never;               ///< units that fit into no slot while their inputs are available
-    /// Idle time in slots before the rank's first op, for known-answer tests.
+    /// Idle time in slots before the rank's first op, which known-answer tests can use.
     TimeNs before_first{0};
     std::int64_t peak_kept_bytes = 0;
 
     [[nodiscard]] TimeNs idle() const;
-    /// The checks of a step if the plan is repeated indefinitely.
+    /// Checks of a step if the plan is repeated indefinitely.
     [[nodiscard]] std::span<const PlannedCheck> checksOf(std::int64_t step) const;
-    /// Mean over the planned steps, without margins.
+    /// Mean over the planned steps, excluding margins.
     [[nodiscard]] TimeNs checkedPerStep() const;
     /// Steps until full coverage; empty if some units are never covered.
     [[nodiscard]] std::optional<int> stepsToFull() const;
@@ -121,25 +121,25 @@ struct AadiffPlan {
     [[nodiscard]] TimeNs checkedPerStep() const; ///< over all ranks
 };
 
-/// Plans which ops to re-execute where, without making any op wait: a check is placed only where it ends, including its
-/// margin, before the slot does. Units with the oldest last check come first. Within a step no layer of an op is
-/// re-executed twice, but the same unit may be, with another micro-batch.
+/// Chooses which ops to re-execute in which slots, without making any op wait: a check is placed only where it ends,
+/// including its margin, before the end of the slot. Units whose last check is the oldest come first. A step
+/// re-executes the same layer of the same op at most once, but may check the same unit again with another micro-batch.
 ///
-/// Checking a forward needs no memory while its activations exist, up to its backward. After that, and for backwards
-/// (B, I, W) once they have run, the inputs must be kept. Weights change at the end of the step, so ops of the previous
-/// step cannot be re-executed; slots before a rank's first op are left to known-answer tests.
+/// Checking a forward needs no extra memory while its activations exist, that is, until its backward. Later, and for
+/// backwards (B, I, W) that have run, the inputs must be kept. Weights change at the end of the step, so ops of the
+/// previous step cannot be re-executed; slots before a rank's first op are reserved for known-answer tests.
 ///
 /// `step` is the timeline that contains `slots`, with its ops in the order of the schedule.
 [[nodiscard]] AadiffPlan planChecks(Slots slots, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
 
-/// Plans further steps of a rank that has run checks before. `last_checks` orders its units by their last check, 0 for
-/// never. The plan has `limits.max_steps` steps if any unit fits.
+/// Plans further steps of a rank that has run checks before. `last_checks` contains the number of the last check of
+/// each unit, 0 if there was none. The plan has `limits.max_steps` steps if at least one unit fits.
 [[nodiscard]] RankPlan planMoreChecks(std::vector<Slot> slots, const StepTimeline& step, Rank rank,
                                       const CostModel& costs, const PlanLimits& limits,
                                       std::vector<std::int64_t> last_checks);
 
-/// The checks that fit into a schedule's bubbles, with its ops as they run and with ops moved within their slack.
+/// Checks that fit into a schedule's bubbles, both with the ops as they run and with ops moved within their slack.
 struct AadiffStudy {
     StepTimeline executed;
     StepTimeline retimed; ///< ops delayed within their slack, so that idle time is contiguous (consolidate.h)
@@ -147,16 +147,16 @@ struct AadiffStudy {
     AadiffPlan with_slack;
     std::optional<SlotCounts> counts; ///< of the closed form
 
-    /// True if moving ops pays off: full coverage is reached sooner, or more is checked per step.
+    /// True if moving ops helps: full coverage is reached sooner, or more is checked per step.
     [[nodiscard]] bool retiming() const;
     [[nodiscard]] const AadiffPlan& plan() const { return retiming() ? with_slack : as_executed; }
     [[nodiscard]] const StepTimeline& timeline() const { return retiming() ? retimed : executed; }
-    /// The fraction of the units that `plan` ever covers, and of a step's compute time that it re-executes.
+    /// Fractions of the units that `plan` covers, and of a step's compute time that it re-executes.
     [[nodiscard]] static double coverableFraction(const AadiffPlan& plan);
     [[nodiscard]] double checkedFraction(const AadiffPlan& plan) const;
 };
 
-/// Errors: as for simulate(); Usage if `limits` do not cover every stage or rank.
+/// Errors: those of simulate(); Usage if `limits` do not cover every stage and rank.
 [[nodiscard]] Result<AadiffStudy> studyAadiff(const Schedule& schedule, const CostModel& costs,
                                               const PlanLimits& limits);
 

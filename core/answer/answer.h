@@ -9,16 +9,16 @@
 
 namespace bubblescope {
 
-/// The answer for a run with a pipeline. `report` must belong to `run`. Costs and gains refer to the typical step of
-/// the report's selection; a gain is the time saved by replaying that step with the statement's change, as predict()
-/// computes it. Linear in the ops of that step, which is the only step whose ops are needed.
+/// Summarizes a run with a pipeline. `report` must belong to `run`. Costs and gains refer to the typical step of the
+/// report's selection; a gain is the time saved by replaying that step with the change that the statement suggests, as
+/// computed by predict(). Time is linear in the ops of that step, which is the only step whose ops are needed.
 [[nodiscard]] Answer answerOf(const Run& run, const RunReport& report);
 
-/// The answer for a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices
-/// and the whole trace. May have no statement if no file shows any activity.
+/// Summarizes a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices and
+/// the whole trace. May have no statement if no file shows any activity.
 [[nodiscard]] Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// The consequences of loading problems for the result. Leaves out problems that only affect the display.
+/// Consequences of loading problems for the result. Omits problems that only affect the display.
 [[nodiscard]] std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems);
 
 } // namespace bubblescope

@@ -16,14 +16,14 @@ namespace bubblescope {
 
 /// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
-    Data,        ///< reasons not to trust the result: records that are missing, damaged or from two runs
-    Computation, ///< reasons not to trust the devices' computation: mismatches of checks, losses that are NaN
+    Data,        ///< reasons to doubt the data: records that are missing, damaged or from two runs
+    Computation, ///< reasons to doubt the devices' computation: mismatches of checks, losses that are NaN
     Time,        ///< causes of longer steps
-    Fine,        ///< checked and found in order
+    Fine,        ///< checked, without a problem
 };
 [[nodiscard]] std::string_view concernName(Concern concern); ///< "data", "computation", "time", "fine"
 
-/// The place of a problem, as far as known.
+/// Location of a problem, as far as known.
 struct Place {
     std::optional<std::int64_t> global_rank; ///< rank in the job
     std::optional<Rank> rank;                ///< rank in the pipeline; for a link, the sender
@@ -34,33 +34,33 @@ struct Place {
     std::string device; ///< a GPU's UUID
 };
 
-/// One thing that a reader should know.
+/// One fact that a reader should know.
 struct Statement {
     Concern concern = Concern::Fine;
     Severity severity = Severity::Notice;
-    std::string kind; ///< kind of the finding or problem, or the name of a cause; "fine"
+    std::string kind; ///< kind of the finding or problem, or the name of a cause; "fine" if there is no problem
     Place where;
-    std::optional<int> since;   ///< StepTimeline::index of the first step concerned
+    std::optional<int> since;   ///< StepTimeline::index of the first affected step
     Sentence what;              ///< one or two sentences
     Sentence action;            ///< may be empty
     Sentence certainty;         ///< how certain the statement is; may be empty
     TimeNs cost{0};             ///< cost per typical step; 0 if unknown
-    std::optional<TimeNs> gain; ///< time by which the action shortens a typical step, if that can be predicted
-    std::string change; ///< the change that the gain is predicted for, in the syntax of parseScenario(); may be empty
-    std::optional<std::size_t> finding; ///< index in RunReport::anomalies, if it is one of them
+    std::optional<TimeNs> gain; ///< predicted time that the action saves per typical step; empty if unknown
+    std::string change; ///< the change behind the predicted gain, in the syntax of parseScenario(); may be empty
+    std::optional<std::size_t> finding; ///< index in RunReport::anomalies, if the statement is about an anomaly
 
     /// The gain, or the cost if the gain is unknown.
     [[nodiscard]] TimeNs worth() const { return gain.value_or(cost); }
 };
 
-/// True if the statement casts doubt on the result: it is about data or computation and more severe than a notice.
+/// True if the statement, more severe than a notice, casts doubt on the data or the computation.
 [[nodiscard]] bool isDoubt(const Statement& statement);
 
-/// The text that a good colleague would write about a trace: a sentence on its state, then statements, the most
-/// important first.
-/// Notices about data or computation come last. Nothing is called fine if the data or the computation has a problem.
+/// Summary of a trace: a sentence on its state, then statements, the most important first. Notices about data
+/// or computation come last. Nothing is reported as fine if there is a problem with the data or the
+/// computation.
 struct Answer {
-    Sentence state; ///< the step time and how much of it is idle; without a pipeline, what the devices did
+    Sentence state; ///< the step time and its idle share; without a pipeline, the devices' activity
     std::vector<Statement> statements;
     TimeNs step_time{0}; ///< typical; 0 without a pipeline
 
@@ -69,7 +69,7 @@ struct Answer {
     [[nodiscard]] bool isInDoubt() const;
 };
 
-/// Sorts the statements. If no statement costs time, adds `nothing`, which reports that.
+/// Sorts the statements. Adds the statement `nothing` if no other statement costs time.
 void settle(Answer& answer, Statement nothing);
 
 } // namespace bubblescope

@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// Like parallelFor(), but the calling thread first calls `own()`, while other threads already run `work(i)`; then it
-/// helps them. Use it when part of the work must stay on the calling thread but the other cores should not idle
-/// meanwhile. Exceptions are rethrown here.
+/// Similar to parallelFor(), but the calling thread first runs `own()`, while other threads already run `work(i)`; then
+/// it helps them. Meant for work of which one part must stay on the calling thread while the other cores should not
+/// idle. Rethrows exceptions on the calling thread.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     std::atomic<std::size_t> next{0};
@@ -25,7 +25,7 @@ void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     own();
     drain();
     while (helpers.size() > 0)
-        helpers.finishFirst(); // removes tasks that have not started; no work is left for them
+        helpers.finishFirst(); // removes tasks that have not started, as nothing is left for them to do
 }
 
 } // namespace bubblescope

@@ -8,11 +8,11 @@
 
 namespace bubblescope {
 
-/// Text as a CSV cell (RFC 4180). Puts an apostrophe before text that a spreadsheet would run as a formula (starts with
-/// =, +, -, @, a tab or a carriage return), because names in traces are untrusted.
+/// Text as a CSV cell (RFC 4180). Prepends an apostrophe to text that a spreadsheet would execute as a formula (text
+/// starting with =, +, -, @, a tab or a carriage return), because names in traces are untrusted.
 [[nodiscard]] std::string csvCell(std::string_view text);
 
-/// A line of CSV, cell by cell. The object can be used for one line after another.
+/// Builds a line of CSV cell by cell. The object can be reused for the next line.
 class CsvLine {
 public:
     explicit CsvLine(std::string_view line_end = "\n") : line_end_(line_end) {}
@@ -21,14 +21,14 @@ public:
         separate();
         line_ += csvCell(text);
     }
-    /// A number or a flag, or a text that is a number.
+    /// Appends a number or a flag, or a text that consists of a number.
     template <class Value>
     void value(const Value& value) {
         separate();
         fmt::format_to(std::back_inserter(line_), "{}", value);
     }
     void empty() { separate(); }
-    /// Ends the line. The result is valid until the next cell.
+    /// Ends the line. The result is valid until the next cell is appended.
     [[nodiscard]] std::string_view end() {
         line_ += line_end_;
         ended_ = true;
@@ -46,7 +46,7 @@ private:
 
     std::string line_;
     std::string_view line_end_;
-    bool ended_ = true; ///< the next cell begins a line
+    bool ended_ = true; ///< the next cell starts a new line
 };
 
 } // namespace bubblescope

@@ -6,7 +6,7 @@
 
 namespace bubblescope {
 
-/// Owns a POSIX file descriptor; closes it in the destructor.
+/// Owns a POSIX file descriptor and closes it in the destructor.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -21,7 +21,7 @@ public:
     }
 
     [[nodiscard]] int get() const { return number_; }
-    /// Releases ownership: the caller must close it.
+    /// Releases ownership: the caller must close the descriptor.
     [[nodiscard]] int release() { return std::exchange(number_, -1); }
     [[nodiscard]] bool isOpen() const { return number_ >= 0; }
 

@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop loading, with its count and the place where it first occurred. The command
-/// line and the app show all diagnostics.
+/// A fault in the data that did not stop loading, with the number of its occurrences and the place of the first one.
+/// The command line and the app show all diagnostics.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;
@@ -17,11 +17,11 @@ struct Diagnostic {
     Sentence message; ///< one sentence, shown to users
 };
 
-/// Collects diagnostics and merges repeats of one kind in one file into a single counted entry.
+/// Collects diagnostics; repeats of one kind in one file become a single entry with a count.
 class DiagnosticLog {
 public:
     DiagnosticLog() = default;
-    /// Continues with entries that an earlier log's take() returned.
+    /// Continues with the entries that take() of an earlier log returned.
     explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
 
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);

@@ -103,9 +103,9 @@ inline constexpr std::array<std::string_view, 87> kFields{
     "weight_grad",
 };
 
-/// Names an input of a request in a message, as in usageError("…", fmt::format("give {}, or use 1f1b",
-/// Field("vpp").is(2))). Each user interface writes fields in its own way: the command line "--vpp 2", the app the
-/// label of the input, Python "vpp=2". Names that are not in kFields do not compile.
+/// Names an input of a request in a message, for example usageError("…", fmt::format("give {}, or use 1f1b",
+/// Field("vpp").is(2))). Each user interface displays fields in its own way: "--vpp 2" on the command line, the label
+/// of the input in the app, "vpp=2" in Python. Names that are not in kFields do not compile.
 class Field {
 public:
     consteval explicit Field(std::string_view name) : index_(indexOf(name)) {}
@@ -113,20 +113,20 @@ public:
     [[nodiscard]] constexpr std::size_t index() const { return index_; } ///< in kFields
     [[nodiscard]] constexpr std::string_view name() const { return kFields[index_]; }
 
-    /// As this process's user interface writes it.
+    /// Text in the form used by this process's user interface.
     [[nodiscard]] std::string_view text() const;
-    /// With a value: "--vpp 2".
+    /// Text with a value, such as "--vpp 2".
     template <class Value>
     [[nodiscard]] std::string is(const Value& value) const {
         return with(fmt::format("{}", value));
     }
-    /// For say(), so that the name is translated.
+    /// Name for use in say(), so that it is translated.
     [[nodiscard]] Sentence term() const { return Sentence::term(text()); }
 
     friend constexpr bool operator==(Field, Field) = default;
 
 private:
-    static void thereIsNoSuchField() {} // not constexpr: reaching it ends the compilation
+    static void thereIsNoSuchField() {} // not constexpr: a call fails to compile
     static consteval std::uint8_t indexOf(std::string_view name) {
         for (std::size_t at = 0; at < kFields.size(); ++at) {
             if (kFields[at] == name) return static_cast<std::uint8_t>(at);
@@ -139,20 +139,20 @@ private:
     std::uint8_t index_;
 };
 
-/// How a user interface writes fields.
+/// Functions and separators with which a user interface displays fields.
 struct FieldWords {
-    std::string_view (*name)(Field); ///< must return text that lives as long as the program
+    std::string_view (*name)(Field); ///< the returned text must live until the program exits
     std::string_view before_value;   ///< separator between the name and a value
 };
 
-/// Call once at start-up, before starting threads; a process has one user interface. Before the call, fields read "vpp"
-/// and "vpp=2".
+/// Call once at start-up, before any thread is started; a process has a single user interface. Before this call, fields
+/// are displayed as "vpp" and "vpp=2".
 void setFieldWords(const FieldWords& words);
 
-/// The command-line option, such as "--memory-limit". For messages of the command line, and for commands that users
+/// The command-line option, such as "--memory-limit". Used in messages of the command line and in commands that users
 /// copy into a shell.
 [[nodiscard]] std::string_view optionOf(Field field);
-/// With its value: "--if comm=0".
+/// The option with its value, such as "--if comm=0".
 [[nodiscard]] std::string optionOf(Field field, std::string_view value);
 
 } // namespace bubblescope

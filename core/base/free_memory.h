@@ -2,9 +2,9 @@
 
 namespace bubblescope {
 
-/// Returns freed memory to the system; otherwise the C library keeps some of it for the thread that freed it. Call it
-/// between two large pieces of work: it takes a few milliseconds per gigabyte. Does nothing if the C library has no
-/// such call.
+/// Returns freed memory to the system, because the C library otherwise retains part of it for the thread that freed it.
+/// Call between two large pieces of work; a call takes a few milliseconds per gigabyte. Does nothing if the C library
+/// lacks such a function.
 void returnFreeMemory();
 
 } // namespace bubblescope

@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// An integer that can only be compared with ids of its own kind, so that a rank cannot be passed as a stage. `value`
-/// is public because arithmetic on ids is rare and should be visible where it happens.
+/// An integer id that can only be compared with ids of the same kind, so that a rank cannot be passed as a stage.
+/// `value` is public because arithmetic on ids is rare and should be easy to spot.
 template <class Tag>
 struct Id {
     std::int32_t value = 0;
@@ -17,7 +17,7 @@ struct Id {
     constexpr explicit Id(std::int32_t v) : value(v) {}
     constexpr explicit Id(std::size_t v) : value(static_cast<std::int32_t>(v)) {}
 
-    /// For indexing. The id must not be negative.
+    /// The id as an index. The id must not be negative.
     [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }
 
     friend constexpr auto operator<=>(Id, Id) = default;

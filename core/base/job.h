@@ -12,18 +12,18 @@ namespace bubblescope {
 
 class LoadPreview;
 
-/// Shared by a long-running core function and its caller. The function reads `stop` and updates the counters: one
-/// writer, any number of readers. A default-constructed control never stops the job. A stopped job ends within 100 ms
-/// and returns Cancelled, even if it was almost done.
+/// Shared state of a long-running core function and its caller. The function reads `stop` and updates the counters:
+/// there is one writer and any number of readers. With a default-constructed control, the job is never stopped. A
+/// stopped job returns Cancelled within 100 ms, even if it was almost done.
 struct JobControl {
     std::stop_token stop;
-    std::atomic<std::uint64_t> done{0};  ///< units of work finished (bytes, for loads)
+    std::atomic<std::uint64_t> done{0};  ///< finished units of work (bytes when loading traces)
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
-    /// If set, loading traces publishes a coarse preview here.
+    /// If set, the loading of traces publishes a coarse preview here.
     LoadPreview* preview = nullptr;
 
-    /// If set, called whenever a thread of the job checks `stop`. Lets tests stop a job at any point.
+    /// If set, called each time a thread of the job checks `stop`. Allows tests to stop a job at any point.
     std::function<void()> at_check;
 
     [[nodiscard]] bool stopRequested() const {
@@ -32,10 +32,10 @@ struct JobControl {
     }
 };
 
-/// Checks the stop flag once in many calls, for loops whose iterations take nanoseconds.
+/// Checks the stop flag only once in a number of calls, for loops whose iterations take nanoseconds.
 class StopCheck {
 public:
-    /// Checks once in `every` calls, a power of two. Use a smaller one for longer iterations.
+    /// Checks the flag once in `every` calls (a power of two). Pass a smaller number for longer iterations.
     explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
         : control_(control), mask_(every - 1) {}
 
@@ -50,8 +50,8 @@ private:
     std::uint32_t rounds_ = 0;
 };
 
-/// Calls `work(begin, end)` for consecutive pieces of [0, count), a few tens of thousands of items each. False if the
-/// job was stopped between two pieces.
+/// Calls `work(begin, end)` for consecutive parts of [0, count), with tens of thousands of items each. Returns false if
+/// the job was stopped between two parts.
 template <class Work>
 [[nodiscard]] bool inPieces(std::size_t count, const JobControl& control, const Work& work) {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
@@ -62,7 +62,7 @@ template <class Work>
     return true;
 }
 
-/// A std::stable_sort that can be stopped; it then returns false and leaves the items in unspecified order. `before`
+/// A std::stable_sort that can be stopped: it then returns false and leaves the items in unspecified order. `before`
 /// must not throw.
 template <class Iterator, class Before>
 [[nodiscard]] bool sortStably(Iterator begin, Iterator end, const Before& before, const JobControl& control) {

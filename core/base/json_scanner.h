@@ -8,26 +8,26 @@
 
 namespace bubblescope {
 
-/// Scans JSON text just far enough to find where values begin and end, so that a damaged event does not affect others
-/// and can be located. Does not validate the inside of a value.
+/// Scans JSON text only for the start and end of values, so that a damaged event can be located and does not affect
+/// others. Does not validate the contents of a value.
 class JsonScanner {
 public:
-    /// With `control`, a value counts as unfinished if the job is stopped while scanning it.
+    /// If `control` stops the job while a value is being scanned, the value counts as unfinished.
     explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
-    /// Call this when the text has grown; it must still begin at the same address.
+    /// Must be called when the text has grown; its start address must not have changed.
     void extend(std::string_view text) { text_ = text; }
     [[nodiscard]] std::size_t offset() const { return offset_; }
-    /// Continues at another offset, which must not be inside a string.
+    /// Continues at another offset, which must not be inside a string literal.
     void moveTo(std::size_t offset) { offset_ = offset; }
-    /// The next character that is not white space; 0 at the end of the text.
+    /// Returns the next character that is not white space; 0 at the end of the text.
     [[nodiscard]] char peek();
-    /// Distinguishes the end of the text from a 0 byte in it, which peek() does not.
+    /// True at the end of the text, which peek() cannot distinguish from a 0 byte.
     [[nodiscard]] bool atEnd();
-    /// Skips `wanted` if it comes next.
+    /// Skips `wanted` if it is the next character.
     [[nodiscard]] bool accept(char wanted);
-    /// Skips the next value and returns its text. Nothing if no value comes next or the text ends before the value
-    /// does; offset() is then where that value begins.
+    /// Skips the next value and returns its text. Returns an empty optional if there is no next value or the text ends
+    /// inside it; offset() is then where that value starts.
     [[nodiscard]] std::optional<std::string_view> value();
 
 private:

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-// Lists with one entry per op of a large step are created and dropped many times. Most of their cost would be the page
-// faults of small pages.
+// Lists with one entry per op of a large step are created and destroyed often. With small pages, page faults would
+// account for most of their cost.
 namespace bubblescope {
 
-/// Asks the system to back untouched memory with large pages. Does nothing if the system has none, or if the memory is
-/// too small to benefit from them.
+/// Asks the system to back untouched memory with large pages. Does nothing if the system has no large pages, or if the
+/// memory is too small to benefit from them.
 void adviseLargePages(const void* begin, std::size_t bytes);
 
-/// Leaves new elements uninitialised if their type allows it (no initializer and no constructor).
+/// Allocator that leaves new elements uninitialised if their type allows it (no initializer and no constructor).
 template <class T>
 struct AsItComes : std::allocator<T> {
     AsItComes() = default;
@@ -34,8 +34,8 @@ struct AsItComes : std::allocator<T> {
     }
 };
 
-/// A list whose elements are all written after creation, usually by several threads. Each page is then placed near the
-/// thread that writes it, and nothing is written twice.
+/// A list whose elements are all written after its creation, usually by several threads. Skipping the initialisation
+/// places each page near the thread that writes it, and avoids writing elements twice.
 template <class T>
 using ListToFill = std::vector<T, AsItComes<T>>;
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The median, or the upper of the two middle values; 0 for an empty list. Reorders the values.
+/// Returns the median, or the upper of the two middle values; 0 for an empty list. Reorders the values.
 [[nodiscard]] inline TimeNs medianInPlace(std::span<TimeNs> values) {
     if (values.empty()) return TimeNs{0};
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -17,7 +17,7 @@ namespace bubblescope {
     return *middle;
 }
 
-/// Like medianInPlace(), but on a copy.
+/// Same as medianInPlace(), but on a copy.
 [[nodiscard]] inline TimeNs median(std::vector<TimeNs> values) {
     return medianInPlace(values);
 }

@@ -18,7 +18,7 @@ namespace bubblescope {
 
 namespace detail {
 
-/// Counts the numbers that fields() lists.
+/// Counts the integers that are listed by fields().
 class NumberCount {
 public:
     template <class... T>
@@ -44,7 +44,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// The number of integers in one element.
+/// Number of integers per element.
 template <class T>
 [[nodiscard]] constexpr std::size_t numberCount() {
     T value{};
@@ -53,7 +53,7 @@ template <class T>
     return count.count();
 }
 
-/// Writes the members that fields() lists as integers.
+/// Writes the members that are listed by fields() as integers.
 class NumbersOut {
 public:
     explicit NumbersOut(std::span<std::int64_t> to) : to_(to) {}
@@ -89,7 +89,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Reads them back.
+/// Reads members that NumbersOut wrote.
 class NumbersIn {
 public:
     explicit NumbersIn(std::span<const std::int64_t> from) : from_(from) {}
@@ -130,8 +130,8 @@ private:
 
 } // namespace detail
 
-/// A list that can be packed into few bytes once it is complete; reading then decodes the elements. Use it if there are
-/// many lists and few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
+/// A list that can be packed into a few bytes once it is complete; reading then decodes its elements. Meant for many
+/// lists of which few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
 template <class T>
 class PackedList {
     static constexpr std::size_t kNumbers = detail::numberCount<T>();
@@ -147,7 +147,7 @@ class PackedList {
 public:
     using value_type = T;
 
-    /// Decodes elements in order, one at a time.
+    /// Decodes the elements one at a time, in order.
     class Iterator {
     public:
         using iterator_category = std::input_iterator_tag;
@@ -188,7 +188,7 @@ public:
     PackedList() = default;
     [[nodiscard]] std::size_t size() const { return is_packed_ ? size_ : open_.size(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
-    /// Linear in `i` once packed; use list() to read many.
+    /// Linear in `i` if the list is packed; to read several elements, call list().
     [[nodiscard]] T operator[](std::size_t i) const {
         if (!is_packed_) return open_[i];
         Iterator at = begin();
@@ -213,7 +213,7 @@ public:
         return all;
     }
 
-    /// The elements for editing; unpacks the list.
+    /// Unpacks the list and returns its elements for editing.
     [[nodiscard]] std::vector<T>& edit() {
         if (is_packed_) {
             open_ = list();
@@ -235,7 +235,7 @@ public:
         std::vector<T>().swap(open_);
     }
     [[nodiscard]] bool isPacked() const { return is_packed_; }
-    /// Memory of the elements, including spare capacity.
+    /// Memory used by the elements, including spare capacity.
     [[nodiscard]] std::size_t bytes() const { return open_.capacity() * sizeof(T) + packed_.capacity(); }
 
 private:

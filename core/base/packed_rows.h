@@ -5,24 +5,24 @@
 #include <span>
 #include <vector>
 
-// Rows of integers in few bytes. Most numbers of a row equal those of the previous row or are close to them, so a row
-// is stored as one bit per number (whether it differs) followed by the differences, of one to ten bytes each. The row
-// before the first is all 0.
+// Compact storage for rows of integers. Most numbers in a row equal those of the previous row or are close to them. A
+// row is therefore stored as one bit per number (1 if it differs), followed by the differences in one to ten bytes
+// each. The row before the first one consists of zeros.
 namespace bubblescope {
 
-/// `numbers` holds rows of `width` numbers each. The result has no spare capacity. Linear; thread-safe.
+/// `numbers` contains rows of `width` numbers each. The result has no spare capacity. Linear; thread-safe.
 [[nodiscard]] std::vector<std::uint8_t> packRows(std::span<const std::int64_t> numbers, std::size_t width);
 
-/// Reads rows one after another. The bytes must outlive the reader.
+/// Reads packed rows one after another. The bytes must outlive the reader.
 class RowReader {
 public:
     RowReader() = default;
     explicit RowReader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
 
-    /// Replaces `row`, which must hold the previous row (zeros at first), with the next one. False if the bytes end or
-    /// are malformed; `row` is then unspecified.
+    /// Replaces `row`, which must contain the previous row (zeros for the first one), with the next row. Returns false
+    /// if there are no more bytes or they are malformed; `row` is then unspecified.
     [[nodiscard]] bool next(std::span<std::int64_t> row);
-    /// True if everything has been read.
+    /// True if all rows have been read.
     [[nodiscard]] bool done() const { return rest_.empty(); }
 
 private:

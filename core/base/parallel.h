@@ -14,12 +14,12 @@
 
 namespace bubblescope {
 
-// Work on all cores. The threads are started once and shared by the whole program. Calls may be nested. No thread waits
-// for a task that has not started: a thread that needs its result runs it itself.
+// Runs work on all cores. The threads are started once and shared by the entire program. Calls may be nested. No thread
+// waits for a task that has not started: a thread that needs the result of such a task runs the task itself.
 
 namespace detail {
 
-/// Tasks for idle threads, started roughly in the order in which they were added.
+/// Tasks for idle threads, which start them roughly in the order in which they were added.
 class TaskQueue {
 public:
     TaskQueue() = default;
@@ -44,9 +44,9 @@ private:
 
 } // namespace detail
 
-/// Calls `work(i)` for each i below `count` on all cores, the calling thread included, and returns when all calls have
-/// ended. Calls begin in ascending order, so put the longest first. If `work` returns bool, false stops the loop: no
-/// further calls begin, and this returns false. An exception also stops the loop and is rethrown here.
+/// Calls `work(i)` for each i below `count` on all cores, including the calling thread, and returns when all calls have
+/// ended. Calls start in ascending order, so the longest ones should come first. If `work` returns false, no more calls
+/// are started, and parallelFor() returns false. An exception also stops the loop and is rethrown here.
 template <class Work>
 auto parallelFor(std::size_t count, const Work& work) {
     if constexpr (std::is_void_v<std::invoke_result_t<const Work&, std::size_t>>) {
@@ -59,26 +59,26 @@ auto parallelFor(std::size_t count, const Work& work) {
     }
 }
 
-/// Minimum number of quick items that justifies another thread.
+/// Minimum number of cheap items that justifies using another thread.
 inline constexpr std::size_t kParallelItems = 1 << 15;
 
-/// Calls each function once, as parallelFor() does. Put the longest first.
+/// Calls each function once, in parallel as in parallelFor(). The longest function should come first.
 template <class... Work>
 void parallelCalls(const Work&... work) {
     const std::array<std::function<void()>, sizeof...(Work)> calls{std::function<void()>(std::cref(work))...};
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// As above, for work on `items` items in total. If there are few, everything runs on the calling thread.
+/// As above, for functions that process `items` items in total. A few items are processed on the calling thread alone.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
     (work(), ...);
 }
 
-/// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. If there are few items, everything runs on
-/// the calling thread. Returns the results of the calls, if any, in the order of the pieces. There is at least one
-/// piece, even for 0 items.
+/// Calls `work(begin, end)` for parts of [0, count), in parallel as in parallelFor(). A small number of items is
+/// processed on the calling thread alone. Returns the results of the calls, if any, in the order of the parts. There is
+/// always at least one part, even for 0 items.
 template <class Work>
 auto parallelPieces(std::size_t count, const Work& work) {
     using Result = std::invoke_result_t<const Work&, std::size_t, std::size_t>;
@@ -95,7 +95,7 @@ auto parallelPieces(std::size_t count, const Work& work) {
     }
 }
 
-/// parallelFor() over groups with `items` items in total. If there are few, everything runs on the calling thread.
+/// parallelFor() over groups with `items` items in total. A few items are processed on the calling thread alone.
 template <class Work>
 void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
     if (items > kParallelItems) return parallelFor(groups, work);
@@ -103,18 +103,18 @@ void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
         work(i);
 }
 
-/// Results that other threads compute ahead of the thread that takes them, in order. That thread owns this object and
-/// decides how many to compute ahead. Destruction drops tasks that have not started and waits for the others.
+/// Results that other threads compute in advance; the owning thread takes them in order and decides how many to compute
+/// in advance. The destructor drops tasks that have not started and waits for the others.
 template <class Result>
 class OrderedTasks {
 public:
-    /// Calls `make()` once, on any thread. Everything it refers to must outlive this object.
+    /// Adds a task that calls `make()` once, on any thread. Everything that `make` refers to must outlive this object.
     template <class Make>
     void add(Make make) {
         auto& slot = results_.emplace_back(std::make_shared<std::optional<Result>>());
         tasks_.add([slot, make = std::move(make)]() mutable { slot->emplace(make()); });
     }
-    /// Removes the oldest task and returns its result, or rethrows its exception. There must be a task.
+    /// Removes the oldest task and returns its result, or rethrows its exception. There must be at least one task.
     [[nodiscard]] Result take() {
         const std::shared_ptr<std::optional<Result>> slot = std::move(results_.front());
         results_.pop_front();
@@ -133,23 +133,23 @@ private:
     detail::TaskQueue tasks_; ///< last, because running tasks refer to the results
 };
 
-/// Fills a batch, whose memory may be reused from an earlier one. Returns false if there are no more batches; `batch`
-/// is then not used.
+/// Fills a batch, whose memory may be reused from an earlier batch. Returns false if there are no more batches; the
+/// content of `batch` is then ignored.
 template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
-/// Produces batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first
-/// batch of each maker, then the second of each, and so on until a maker has none left when its turn comes. `use`
-/// returns false to stop. Each maker runs on one thread at a time, different makers in parallel. Returns when all
-/// makers have ended. Rethrows exceptions of `use` at once, and those of a maker when its turn comes.
+/// Produces batches on other threads, a few in advance, while the calling thread passes them to `use(batch)`: the first
+/// batch of each maker, then the second one of each, until a maker whose turn it is has no more batches. `use` returns
+/// false to stop. Each maker runs on one thread at a time; different makers run in parallel. Returns when all makers
+/// have finished. Exceptions of `use` are rethrown immediately, those of a maker when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
-    // Batches per maker and round: while one round is used, the next is produced.
+    // Batches per maker and round: one round is produced while the previous one is used.
     constexpr std::size_t kBatches = 4;
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< exception thrown while producing the batch after them
+        std::exception_ptr failure; ///< exception thrown while producing the batch that follows them
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

@@ -8,14 +8,14 @@
 
 namespace bubblescope {
 
-/// The calling thread's object of this type, made on first use; `Purpose` tells several of one type apart. Unlike a
-/// thread_local object with a destructor, it reports missing memory by std::bad_alloc: for the former, glibc ends the
-/// process. The main thread's object lives until the process ends.
+/// The calling thread's object of this type, created on first use; `Purpose` distinguishes several objects of one type.
+/// If memory runs out, this throws std::bad_alloc, whereas for a thread_local object with a destructor, glibc
+/// terminates the process. The main thread's object lives until the process exits.
 template <class Object, class Purpose = Object>
 [[nodiscard]] Object& perThread() {
     struct Kept {
         Object object;
-        Kept** place = nullptr; ///< the thread's pointer to this
+        Kept** place = nullptr; ///< the thread's pointer to this object
     };
     static const std::optional<pthread_key_t> key = [] {
         pthread_key_t made = 0;

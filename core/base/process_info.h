@@ -7,21 +7,21 @@
 
 namespace bubblescope {
 
-/// A process, its host, and the clock of its recorded times.
+/// A process, its host, and the clock with which its times are recorded.
 struct ProcessInfo {
     std::string host{};  ///< host name
-    std::string clock{}; ///< identifies CLOCK_MONOTONIC of one boot of one machine: processes with equal names share a
+    std::string clock{}; ///< identifies CLOCK_MONOTONIC of one boot of one machine: processes with equal values share a
                          ///< clock
     std::int64_t pid = 0;
-    std::string pids{};    ///< the PID namespace of `pid`: containers on one machine have different ones
+    std::string pids{};    ///< the PID namespace of `pid`: differs between containers on one machine
     std::string program{}; ///< program name
     std::string device{};  ///< identifies the hardware across reboots, such as the UUID of a GPU; may be empty
 };
 
-/// This process. Fields that the system does not report stay empty.
+/// Describes this process. Fields that the system does not report remain empty.
 [[nodiscard]] ProcessInfo thisProcess();
 
-/// CLOCK_MONOTONIC and CLOCK_REALTIME, read at the same moment.
+/// CLOCK_MONOTONIC and CLOCK_REALTIME, read at the same time.
 struct ClockPair {
     TimeNs monotonic{0};
     TimeNs realtime{0};

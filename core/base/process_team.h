@@ -7,9 +7,9 @@
 
 namespace bubblescope {
 
-/// Processes that cooperate on one job and exchange byte strings of any length. All members make the same calls in the
-/// same order, each from one thread; a call returns once this member's part is done. After an error the team is
-/// unusable: the other members get an error too if they can be reached; otherwise the launcher terminates them. Errors:
+/// Processes that work together on one job and exchange byte strings of any length. All members must make the same
+/// calls in the same order, each from one thread; a call returns when this member's part is done. After an error the
+/// team is unusable. Other members that can be reached also return an error; the launcher terminates the rest. Errors:
 /// Run.
 class ProcessTeam {
 public:
@@ -24,9 +24,9 @@ public:
 
     /// Returns the root's bytes on all members; the arguments of the others are ignored.
     [[nodiscard]] virtual Result<std::string> broadcast(std::string bytes) = 0;
-    /// On the root, returns the bytes of all members by rank; on the others, nothing.
+    /// Returns the bytes of all members by rank on the root, and nothing on the others.
     [[nodiscard]] virtual Result<std::vector<std::string>> gather(std::string bytes) = 0;
-    /// `to` has one entry per member; returns what each member sent to this one, by rank.
+    /// `to` has one entry per member; returns the bytes that each member sent to this one, by rank.
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(std::vector<std::string> to) = 0;
 };
 

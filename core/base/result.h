@@ -7,23 +7,23 @@
 
 namespace bubblescope {
 
-/// Kinds of errors, distinguished by how callers handle them. The command line maps each kind to an exit code.
+/// Kinds of errors that callers handle differently. The command line maps each kind to an exit code.
 enum class ErrorKind {
-    Usage,     ///< the request itself makes no sense (exit code 2)
+    Usage,     ///< the request is invalid in itself (exit code 2)
     Input,     ///< a file or stream is unreadable or invalid (exit code 3)
     Run,       ///< a run that was started failed
-    Cancelled, ///< the user or a newer request stopped the work; nothing to report
+    Cancelled, ///< stopped by the user or by a newer request; there is nothing to report
 };
 
-/// The one error type, shown to users. `message` describes what happened, `where` names the file and the place in it
-/// (may be empty), and `hint` suggests what to do about it (may be empty).
+/// The only error type; errors are shown to users. `message` describes the problem, `where` names the file and the
+/// position in it (may be empty), and `hint` suggests a remedy (may be empty).
 struct Error {
     ErrorKind kind = ErrorKind::Input;
     std::string message;
     std::string where;
     std::string hint;
 
-    /// "where: message (hint)", omitting empty parts.
+    /// The text "where: message (hint)", without empty parts.
     [[nodiscard]] std::string text() const;
 };
 
@@ -32,11 +32,11 @@ struct Error {
 [[nodiscard]] Error runError(std::string message, std::string hint = {});
 [[nodiscard]] Error cancelledError();
 
-/// The exit code of an error. 0 is reserved for success, 1 for a finding that `--fail-on` selects.
+/// Exit code for an error of this kind. 0 is reserved for success, and 1 for findings that `--fail-on` selects.
 [[nodiscard]] int exitCode(ErrorKind kind);
 
-/// A value or the Error that prevented it. Exceptions do not cross module boundaries; those of third-party libraries
-/// are caught at the call. There is no implicit bool: use `ok()`.
+/// Either a value or the Error that prevented it. Exceptions do not cross module boundaries; exceptions of third-party
+/// libraries are caught where the library is called. There is no implicit conversion to bool; use `ok()`.
 template <class T>
 class [[nodiscard]] Result {
 public:
@@ -71,7 +71,7 @@ private:
     std::variant<T, Error> state_;
 };
 
-/// Success or an Error, for functions without a return value.
+/// Either success or an Error, for functions without a return value.
 template <>
 class [[nodiscard]] Result<void> {
 public:
@@ -100,14 +100,14 @@ using Status = Result<void>;
 #define BUBBLESCOPE_CONCAT_IMPL(a, b) a##b
 #define BUBBLESCOPE_CONCAT(a, b) BUBBLESCOPE_CONCAT_IMPL(a, b)
 
-/// Evaluates a Status or Result and returns its error, if any, from the enclosing function.
+/// Evaluates a Status or Result; on error, returns the error from the enclosing function.
 #define BUBBLESCOPE_TRY(expression)                                                 \
     do {                                                                            \
         auto bubblescope_status = (expression);                                     \
         if (!bubblescope_status.ok()) return std::move(bubblescope_status).error(); \
     } while (false)
 
-/// `BUBBLESCOPE_ASSIGN(auto x, f());` binds the value of f() or returns its error.
+/// `BUBBLESCOPE_ASSIGN(auto x, f());` binds the value of f() or returns the error of f().
 #define BUBBLESCOPE_ASSIGN(target, expression)                                       \
     auto BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__) = (expression);           \
     if (!BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__).ok())                     \

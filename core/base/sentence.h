@@ -15,7 +15,7 @@ namespace bubblescope {
 
 class Sentence;
 
-/// An argument of a pattern. Refers to its source; only say() creates it, implicitly.
+/// An argument of a message pattern. Refers to its source; created only by the implicit conversion in calls of say().
 class SentenceArgument {
 public:
     enum class Kind : std::uint8_t { Signed, Unsigned, Real, Text, Nested };
@@ -31,7 +31,7 @@ public:
     SentenceArgument(const char* text) : SentenceArgument(std::string_view(text)) {}        // NOLINT
     SentenceArgument(const Sentence& sentence) : kind_(Kind::Nested), nested_(&sentence) {} // NOLINT
 
-    /// Formats the number; `format` is in fmt's syntax, without colon and braces.
+    /// Formats the number; `format` uses fmt's syntax, without colon and braces.
     [[nodiscard]] Sentence formatted(std::string_view format) const;
 
 private:
@@ -42,8 +42,8 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax, checked against its arguments at compile time: their number and order ("{}", "{:.1f}",
-/// never "{0}"), and that only numbers have formats. A pattern without arguments contains no braces.
+/// A pattern in fmt's syntax. The number and order of its arguments are checked at compile time ("{}" and "{:.1f}" are
+/// allowed, "{0}" is not), as is that only numbers have formats. A pattern without arguments must not contain braces.
 template <class... Arguments>
 class SentencePattern {
 public:
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] constexpr std::string_view text() const { return text_; }
 
 private:
-    static void thePatternDoesNotFitItsArguments() {} // not constexpr: reaching it ends the compilation
+    static void thePatternDoesNotFitItsArguments() {} // not constexpr: a call fails to compile
 
     consteval void check() const {
         constexpr std::size_t kCount = sizeof...(Arguments);
@@ -79,13 +79,13 @@ private:
     std::string_view text_;
 };
 
-/// A message to users in English, with its pattern and arguments, which the app needs to translate it. Arguments are
-/// texts or other sentences. Core only has English; the app translates. Cheap to copy except for the text.
+/// A message for users in English, with the pattern and arguments that the app needs to translate it. The arguments are
+/// texts or other sentences. Core contains only English. Copies are cheap except for the text.
 class Sentence {
 public:
     Sentence() = default;
-    /// Text that needs no translation or comes from outside: names, numbers, formulas, system messages. Literals do not
-    /// convert: they must go through say(), so that none stays untranslated by accident.
+    /// Text that needs no translation or comes from outside, such as names, numbers, formulas and system messages.
+    /// Literals do not convert: they must be passed to say(), so that none remains untranslated by accident.
     Sentence(std::string text) : text_(std::move(text)) {} // NOLINT(google-explicit-constructor)
     Sentence(std::string_view pattern, std::span<const SentenceArgument> arguments);
 
@@ -95,14 +95,14 @@ public:
     [[nodiscard]] const std::string& text() const { return text_; } ///< in English
     [[nodiscard]] bool empty() const { return text_.empty(); }
 
-    /// Empty for untranslated text and for concatenated sentences, whose arguments are their parts.
+    /// Empty for untranslated text and for concatenated sentences, whose parts are stored as arguments.
     [[nodiscard]] std::string_view pattern() const { return pattern_; }
     [[nodiscard]] std::span<const Sentence> arguments() const;
 
     /// Appends a sentence without a separator.
     Sentence& operator+=(const Sentence& more);
 
-    /// Compares the texts, however they were built.
+    /// Compares only the texts, regardless of how the sentences were built.
     friend bool operator==(const Sentence& a, const Sentence& b) { return a.text_ == b.text_; }
 
 private:
@@ -113,8 +113,8 @@ private:
     std::shared_ptr<const std::vector<Sentence>> arguments_;
 };
 
-/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Pass times and similar values as
-/// text, and core's own words (causes, positions) as Sentence::term(), otherwise they stay in English.
+/// say("rank {} takes {}", 3, formatTime(time)): similar to fmt::format, but translatable. Pass times and similar
+/// values as text, and core's own terms (causes, positions) as Sentence::term(); otherwise the terms stay in English.
 template <class... Arguments>
 [[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,
                            const Arguments&... arguments) {
@@ -122,12 +122,12 @@ template <class... Arguments>
     return {pattern.text(), given};
 }
 
-/// sayCounted("{} step", "{} steps", 2). Translations are keyed by the plural pattern; languages with more plural forms
-/// derive them from the number.
+/// sayCounted("{} step", "{} steps", 2). Translations are looked up by the plural pattern; languages with more plural
+/// forms derive them from the number.
 [[nodiscard]] Sentence sayCounted(SentencePattern<std::uint64_t> one, SentencePattern<std::uint64_t> many,
                                   std::uint64_t count);
 
-/// "a, b, c", built with the pattern "{}, {}".
+/// Concatenates "a, b, c" with the pattern "{}, {}".
 [[nodiscard]] Sentence sayListed(std::span<const Sentence> parts);
 
 } // namespace bubblescope

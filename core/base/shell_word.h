@@ -6,11 +6,11 @@
 
 namespace bubblescope {
 
-/// A word for a POSIX shell: unchanged if it consists of ASCII letters, digits and "_./-+=:,@%", otherwise in single
-/// quotes.
+/// Quotes a word for a POSIX shell: unchanged if it consists only of ASCII letters, digits and "_./-+=:,@%", otherwise
+/// in single quotes.
 [[nodiscard]] std::string shellWord(std::string_view word);
 
-/// "bubblescope analyze 'my run'": a command line that users can copy.
+/// A command line that users can copy, such as "bubblescope analyze 'my run'".
 [[nodiscard]] std::string shellLine(const std::vector<std::string>& words);
 
 } // namespace bubblescope

@@ -12,10 +12,10 @@
 
 namespace bubblescope {
 
-/// A new folder under the system's temporary folder, removed with its contents by the destructor.
+/// Creates a folder in the system's temporary folder; the destructor removes it with its contents.
 class TemporaryFolder {
 public:
-    /// The folder's name begins with `prefix`. On failure returns `failure`.
+    /// Creates a folder whose name starts with `prefix`. On failure, returns `failure`.
     [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix, Error failure) {
         std::error_code code;
         std::string path = (std::filesystem::temp_directory_path(code) / (std::string(prefix) + "-XXXXXX")).string();

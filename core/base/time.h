@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The one time type: integer nanoseconds. Used for durations and for points in time, whose owner documents their
-/// origin (a trace's clock, the start of a step). Use doubles only in statistics and for pixels.
+/// The only time type: integer nanoseconds. Used for durations and for points in time; the owner of a point documents
+/// its origin (a trace's clock, the start of a step). Use doubles only in statistics and for pixels.
 using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 
 /// The half-open interval [start, end).
@@ -22,7 +22,7 @@ struct TimeInterval {
 };
 
 /// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Usage errors: negative times, other units, trailing
-/// characters, values beyond int64 nanoseconds, and fractions of a nanosecond, so that no time is rounded silently.
+/// characters, values beyond int64 nanoseconds, and fractions of a nanosecond, which would have to be rounded.
 [[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
 
 /// `part` as a fraction of `whole`; 0 if `whole` is 0.
@@ -30,14 +30,14 @@ struct TimeInterval {
     return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
 }
 
-/// For display: three decimals in a suitable unit ("1.500 ms", "165.000 ms", "820 ns").
+/// Formats a time for display with three decimals in a suitable unit ("1.500 ms", "165.000 ms", "820 ns").
 [[nodiscard]] std::string formatTime(TimeNs time);
 
-/// Like formatTime, with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").
+/// Similar to formatTime(), but with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").
 [[nodiscard]] std::string formatTimeDelta(TimeNs time);
 
-/// A recorded message exchange: `asker` sends at t0, `replier` receives at t1 and answers at t2, `asker` receives the
-/// answer at t3.
+/// A recorded message exchange: `asker` sends at t0, `replier` receives at t1 and replies at t2, `asker` receives the
+/// reply at t3.
 struct Ping {
     int asker = 0;
     int replier = 0;

@@ -20,43 +20,43 @@
 
 namespace bubblescope {
 
-// Serialization for other processes of the same program on the same kind of machine, and for values in files that store
-// the version of their layout (core/formats/source/file_extract.h). A struct becomes serializable by a function
-// `template <class Wire> void fields(Wire& wire, ItsType& value)` next to it, which passes all members to wire(). Bind
-// them with `auto& [a, b] = value`, so that a new member does not compile until it is serialized too.
+// Serialization for other processes of the same program on the same kind of machine, and for files that store the
+// version of their layout (core/formats/source/file_extract.h). To make a struct serializable, define `template <class
+// Wire> void fields(Wire& wire, ItsType& value)` in its namespace, which passes all members to wire(). Bind the members
+// with `auto& [a, b] = value`, so that adding a member causes a compile error until it is serialized too.
 
-/// The largest distance from a clock's zero that a time in a file may have, 73 years: sums and differences of two such
-/// times fit into 64 bits.
+/// Maximum distance of a time in a file from its clock's zero: 73 years, so that sums and differences of two such times
+/// fit into 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 
-/// Appends values to bytes.
+/// Appends serialized values to a byte string.
 class WireWriter {
 public:
-    /// Points in time count from `origin`; they are written in clock time.
+    /// Points in time are relative to `origin`; they are written as clock times.
     explicit WireWriter(TimeNs origin = TimeNs{0}) : origin_(origin) {}
     template <class... T>
     void operator()(const T&... values) {
         (put(values), ...);
     }
-    /// Points in time; TimeNs::min() and max() mean none.
+    /// Points in time; TimeNs::min() and max() mean that there is none.
     template <class... Time>
     void instant(const Time&... times) {
         (put(times == TimeNs::max() || times == TimeNs::min() ? times : times + origin_), ...);
     }
     void span(TimeNs start, TimeNs end) { instant(start, end); }
-    /// Times of at least 0.
+    /// Durations, which must not be negative.
     template <class... Time>
     void duration(const Time&... times) {
         (put(times), ...);
     }
-    /// An enumeration that starts at 0 and ends with `last`.
+    /// An enumeration with values from 0 to `last`.
     template <class Enum>
     void enumeration(const Enum& value, Enum /*last*/) {
         put(value);
     }
-    /// Reserves room for `more` bytes.
+    /// Reserves space for `more` additional bytes.
     void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
-    /// Raw bytes, such as those of a matrix; the reader must know how many.
+    /// Raw bytes, for example of a matrix; their number must be known to the reader.
     void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -66,7 +66,7 @@ private:
         if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
             raw(&value, sizeof value);
         } else {
-            fields(*this, const_cast<T&>(value)); // fields() serves both directions, but writing modifies nothing
+            fields(*this, const_cast<T&>(value)); // the same fields() serves for reading; writing modifies nothing
         }
     }
     template <class Rep, class Period>
@@ -114,18 +114,18 @@ private:
     TimeNs origin_;
 };
 
-/// Reads values back in the order in which they were written. After the end, or after a value that cannot have been
-/// written, all values are defaults and failed() is true.
+/// Reads values in the order in which they were written. After the end of the bytes, or after an impossible value, all
+/// values are defaults and failed() is true.
 class WireReader {
 public:
-    /// Points in time will count from `origin`.
+    /// Points in time become relative to `origin`.
     explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>
     void operator()(T&... values) {
         (get(values), ...);
     }
-    /// Reads `count` raw bytes. Copies nothing if fewer are left.
+    /// Reads `count` raw bytes. Copies nothing if fewer bytes are left.
     void block(void* to, std::size_t count) {
         if (have(count) && count != 0) std::memcpy(to, take(count).data(), count);
     }
@@ -133,7 +133,7 @@ public:
     void instant(Time&... times) {
         (getInstant(times), ...);
     }
-    /// Rejects an end before the start.
+    /// Rejects an interval whose end is before its start.
     void span(TimeNs& start, TimeNs& end) {
         instant(start, end);
         if (end < start) reject();
@@ -158,7 +158,7 @@ private:
     template <class T>
     void get(T& value) {
         if constexpr (std::is_same_v<T, bool>) {
-            std::uint8_t byte = 0; // any other byte is not a valid bool
+            std::uint8_t byte = 0; // a bool other than 0 and 1 is invalid
             get(byte);
             value = byte == 1;
             if (byte > 1) reject();
@@ -232,7 +232,7 @@ private:
         if (time < TimeNs{0}) time = TimeNs{0}, reject();
     }
 
-    /// The number of elements that follow, of at least `least` bytes each.
+    /// Number of elements that follow; each has at least `least` bytes.
     [[nodiscard]] std::size_t length(std::size_t least) {
         std::uint64_t count = 0;
         get(count);
@@ -255,7 +255,7 @@ void fields(Wire& wire, Error& value) {
     auto& [kind, message, where, hint] = value;
     wire(kind, message, where, hint);
 }
-/// Other processes print sentences in English only, so only the text is sent.
+/// Other processes print sentences only in English, so only the text is sent.
 inline void fields(WireWriter& wire, const Sentence& value) {
     wire(value.text());
 }

@@ -11,22 +11,22 @@
 
 namespace bubblescope {
 
-/// The rule that decides which sends and receives share a communicator. Within a communicator, a rank executes its
-/// sends and receives one after another, in the order in which it posts them.
+/// Rules that determine which sends and receives share a communicator. Within a communicator, a rank executes its sends
+/// and receives one after another, in the order of posting.
 enum class CommunicatorKind : std::uint8_t {
-    One,       ///< one for all
-    Direction, ///< one for activations, one for gradients
+    One,       ///< a single communicator for all transfers
+    Direction, ///< one for activations and one for gradients
     Edge,      ///< one per ordered pair of ranks
     Pair,      ///< one per unordered pair of ranks
-    Tag,       ///< no queues: sends and receives match by tag, as in Gloo and MPI
-    Rules,     ///< as given in a file
+    Tag,       ///< no queues: sends are matched with receives by tag, as in Gloo and MPI
+    Rules,     ///< rules from a file
 };
 
-/// "one", "direction", "edge", "pair" or "tag".
+/// Name of the kind: "one", "direction", "edge", "pair" or "tag".
 [[nodiscard]] std::string_view communicatorKindName(CommunicatorKind kind);
 [[nodiscard]] std::optional<CommunicatorKind> communicatorKindFromName(std::string_view name);
 
-/// Selects the transfers of a communicator; empty fields match all.
+/// Selects the transfers of a communicator; an empty field matches every transfer.
 struct CommunicatorRule {
     std::string name;
     std::optional<Payload> payload;
@@ -37,18 +37,18 @@ struct CommunicatorRule {
 
 struct Communicators {
     CommunicatorKind kind = CommunicatorKind::Tag;
-    std::vector<CommunicatorRule> rules; ///< used with Rules; the first match counts
+    std::vector<CommunicatorRule> rules; ///< used with Rules; the first matching rule applies
 
-    /// The number of a transfer's communicator; -1 if it has none, as always with Tag.
+    /// Number of the communicator of a transfer; -1 if it has none, which is always the case with Tag.
     [[nodiscard]] std::int64_t of(Payload payload, Rank from, Rank to, int pp) const;
-    /// The name of a communicator number: "all", "activations", "0→1", "0 and 1", or the rule's name.
+    /// Name of the communicator with this number: "all", "activations", "0→1", "0 and 1", or the name of the rule.
     [[nodiscard]] std::string nameOf(std::int64_t number, int pp) const;
 };
 
-/// The rules by which sends and receives proceed.
+/// Rules that determine when sends and receives can proceed.
 struct QueueModel {
     Communicators communicators;
-    /// Sends of at most this many bytes complete without waiting for their receive.
+    /// Sends up to this size in bytes complete without waiting for their receive.
     std::int64_t eager_bytes = 0;
     /// A posted receive blocks all later ops until it ends, as on ROCm.
     bool receive_blocks_compute = false;

@@ -13,23 +13,23 @@
 
 namespace bubblescope {
 
-/// The condition for a rank to continue after a send. simulate.h defines the timing of each mode.
+/// When a rank can continue after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
-    Asynchronous, ///< immediately: the send costs the rank nothing
-    Blocking,     ///< when the peer has posted the receive; sends and receives run one after another
-    Paired,       ///< blocking, but a send and the next op's receive with the same rank are posted together
-    Batched,      ///< blocking, but all transfers between two ops are posted together, with the next receive
+    Asynchronous, ///< immediately: the send does not delay the rank
+    Blocking,     ///< as soon as the peer has posted the receive; sends and receives run one after another
+    Paired,       ///< like Blocking, but a send and the next op's receive with the same rank are posted together
+    Batched,      ///< like Blocking, but all transfers between two ops are posted together with the next receive
 };
 
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// The transfers of a rank that share a communication stream and so run one after another.
+/// Determines which transfers of a rank share a communication stream and therefore run one after another.
 enum class CommStreams : std::uint8_t {
-    Unlimited,    ///< none: every transfer starts as soon as possible
-    PerDirection, ///< the transfers that a rank sends in one direction: its activations; its gradients
-    PerLink,      ///< the transfers from one rank to another
-    PerRank,      ///< all transfers that a rank sends
+    Unlimited,    ///< no transfers: each of them starts as soon as possible
+    PerDirection, ///< transfers that a rank sends in one direction: either its activations or its gradients
+    PerLink,      ///< transfers from one rank to another
+    PerRank,      ///< all transfers sent by a rank
 };
 
 [[nodiscard]] std::string_view commStreamsName(CommStreams streams); ///< "unlimited", "direction", "link", "rank"
@@ -43,26 +43,26 @@ struct Link {
     std::optional<std::int64_t> bytes_per_second;
 };
 
-/// Costs of transfers between ranks besides the latency CostModel::comm, and how transfers queue. None by default.
+/// Costs of transfers between ranks in addition to CostModel::comm, and rules for their queuing. None by default.
 struct TransferModel {
-    std::int64_t activation_bytes = 0;            ///< bytes of a transfer that feeds an F
-    std::int64_t gradient_bytes = 0;              ///< bytes of a transfer that feeds a B or I
+    std::int64_t activation_bytes = 0;            ///< size of a transfer that feeds an F
+    std::int64_t gradient_bytes = 0;              ///< size of a transfer that feeds a B or I
     std::optional<std::int64_t> bytes_per_second; ///< bandwidth of a link; none = transmission takes no time
     std::vector<Link> links;                      ///< exceptions, at most one per ordered pair of ranks
     CommStreams streams = CommStreams::Unlimited;
     SendMode sends = SendMode::Asynchronous;
-    bool on_compute_stream = false; ///< the sender's next op waits until the transfer has ended
+    bool on_compute_stream = false; ///< the next op of the sender waits until the transfer has ended
 
-    /// True if every transfer takes CostModel::comm and occupies no rank.
+    /// True if every transfer takes CostModel::comm and does not occupy a rank.
     [[nodiscard]] bool plain() const;
 };
 
-/// bytes / bytes_per_second, rounded up to a nanosecond and capped at 73 years. `bytes_per_second` must be positive.
+/// Returns bytes / bytes_per_second, rounded up to a nanosecond, at most 73 years. `bytes_per_second` must be positive.
 [[nodiscard]] TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second);
 
 class MeasuredTimes; // core/cost/measured_times.h
 
-/// Times of one op of one chunk (for v > 1, not of the whole rank).
+/// Times of one op of one chunk (for v > 1, not of all chunks of the rank).
 struct OpTimes {
     TimeNs forward{0};     ///< F
     TimeNs backward{0};    ///< B = I + W
@@ -73,54 +73,54 @@ struct OpTimes {
     [[nodiscard]] TimeNs of(OpKind kind) const;
 };
 
-/// The memory that the ops of one chunk allocate and free on a rank, all in the same unit: bytes, or by default halves
-/// of an activation. The two gradients together free what the forward allocates.
+/// Memory that the ops of one chunk allocate and free on a rank. All sizes have the same unit: bytes, or by default
+/// half an activation. The two gradients together free the memory that the forward allocates.
 struct ActivationSizes {
-    std::int64_t forward = 2;     ///< allocated by a forward
-    std::int64_t input_grad = 1;  ///< freed by its input gradient
-    std::int64_t weight_grad = 1; ///< freed by its weight gradient
+    std::int64_t forward = 2;     ///< memory allocated by a forward
+    std::int64_t input_grad = 1;  ///< memory freed by its input gradient
+    std::int64_t weight_grad = 1; ///< memory freed by its weight gradient
 };
 
-/// The times of a schedule's ops and transfers. simulate() documents how the parts interact.
+/// Times of a schedule's ops and transfers. simulate() documents how they interact.
 struct CostModel {
-    OpTimes times;                    ///< for every stage, if `stages` is empty
-    std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
-    std::optional<TimeNs> overlapped; ///< time of a forward and a B or I as a pair; none = see pairTime()
-    /// The part of a forward and of an I that nothing hides when they run alone: their tensor-parallel all-reduce. B
-    /// hides it behind its weight gradient, an overlapped pair behind its other half.
+    OpTimes times;                    ///< for every stage if `stages` is empty
+    std::vector<OpTimes> stages;      ///< per global stage; either empty or with one entry per stage
+    std::optional<TimeNs> overlapped; ///< time of an overlapped forward and B or I; none = see pairTime()
+    /// The part of a forward and of an I that is exposed when they run alone: their tensor-parallel all-reduce. A B
+    /// hides the all-reduce behind its weight gradient, and an overlapped pair hides it behind its other half.
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
-    TransferModel transfers; ///< costs of transfers beyond their latency
-    /// Measured times of single ops and transfers, which take precedence; null = none. An overlapped pair takes the
-    /// longer of its halves' times if either is known.
+    TransferModel transfers; ///< transfer costs in addition to the latency
+    /// Measured times of single ops and transfers, which override all other times; null = none. An overlapped pair
+    /// takes as long as the slower of its halves, if at least one time is known.
     std::shared_ptr<const MeasuredTimes> measured;
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
 
-    /// The time of an overlapped pair of ops that take the given times alone. Unless `overlapped` covers the pair, the
-    /// sum of both, less the all-reduces that they hide.
+    /// Time of an overlapped pair of ops whose times outside the pair are given. Unless `overlapped` applies to the
+    /// pair, this is the sum of both times minus the hidden all-reduces.
     [[nodiscard]] TimeNs pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const;
 
-    /// Latency plus bytes over bandwidth between two different ranks. Ignores `measured`.
+    /// Latency plus bytes / bandwidth, for a transfer between two different ranks. Ignores `measured`.
     [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;
 
     /// True if all ops of one kind take the same time.
     [[nodiscard]] bool equalStages() const { return stages.empty() && measured == nullptr; }
-    /// True if every transfer takes `comm` and occupies no rank.
+    /// True if every transfer takes `comm` and does not occupy a rank.
     [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 
-/// Completes times as documented for the command line: a backward without its halves is split evenly into I and W (an
-/// odd nanosecond goes to I), and `--input-grad` plus `--weight-grad` give B. A given B that differs from given I + W
-/// is a usage error.
+/// Completes times as documented for the command line: a backward without halves is split evenly into I and W (an odd
+/// nanosecond goes to I), and B is `--input-grad` plus `--weight-grad` if these are given. It is a usage error if B, I
+/// and W are all given and B is not I + W.
 [[nodiscard]] Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward,
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// The mean of each time, for code that needs one set of times even if stages differ; 0 without stages. Rounded down,
-/// but B = I + W holds.
+/// Mean of each time, for code that needs a single set of times although stages differ; 0 without stages. Rounded down
+/// so that B = I + W still holds.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 
 } // namespace bubblescope

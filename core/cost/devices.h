@@ -11,31 +11,31 @@
 
 namespace bubblescope {
 
-/// An accelerator and the machine it usually comes in. Rates are per device and second, links in one direction.
+/// An accelerator and its usual host machine. Rates are per device and second, and per direction for links.
 struct DeviceSpec {
     std::string name;             ///< "h100"
     std::string title;            ///< "NVIDIA H100 SXM"
-    double flops = 0;             ///< dense matrix products in 16 bits, according to the data sheet
-    double flops_fp8 = 0;         ///< likewise in 8-bit floating point; 0 if unsupported
-    double product_share = 0;     ///< share of `flops` that the best large matrix products reach
+    double flops = 0;             ///< 16-bit dense matrix products per second, from the data sheet
+    double flops_fp8 = 0;         ///< the same for 8-bit floating point; 0 if unsupported
+    double product_share = 0;     ///< share of `flops` that the largest matrix products can reach
     double product_share_fp8 = 0; ///< share of `flops_fp8`
     std::int64_t memory = 0;      ///< bytes
     double memory_rate = 0;       ///< bytes per second
-    double link = 0;              ///< bytes per second to all other devices of the host together
+    double link = 0;              ///< bytes per second to all other devices of the host combined
     double network = 0;           ///< bytes per second to other hosts
     int per_host = 8;
-    bool measured = true; ///< `product_share` was measured on this device, not assumed from similar ones
+    bool measured = true; ///< `product_share` was measured on this device rather than assumed from similar devices
 };
 
-/// Common devices, oldest first. devices.cpp lists the sources.
+/// Well-known devices, oldest first; devices.cpp lists the sources.
 [[nodiscard]] std::span<const DeviceSpec> knownDevices();
 [[nodiscard]] std::vector<std::string> deviceNames();
 
-/// Finds a device by name, ignoring case, '-' and '_'. Errors: Usage, listing the known devices.
+/// Finds a device by name, ignoring case, '-' and '_'. Errors: Usage; the message lists the known devices.
 [[nodiscard]] Result<DeviceSpec> deviceNamed(std::string_view name);
 
-/// The device with this name in a trace, such as "NVIDIA H100 80GB HBM3". None if it is unknown or could be one of
-/// several that differ in `flops`, such as an H100 on PCIe.
+/// Finds a device by its name in a trace, such as "NVIDIA H100 80GB HBM3". None if the name is unknown or could mean
+/// several devices that differ in `flops`, such as an H100 on PCIe.
 [[nodiscard]] std::optional<DeviceSpec> deviceOfTrace(std::string_view name);
 
 } // namespace bubblescope

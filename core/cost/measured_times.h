@@ -11,20 +11,20 @@
 
 namespace bubblescope {
 
-/// Times of single ops and transfers that replace those of a cost model, to simulate a measured step. An optimizer op
-/// is identified by its rank alone.
+/// Times of single ops and transfers that override those of a cost model when a measured step is simulated. An
+/// optimizer op is identified only by its rank.
 class MeasuredTimes {
 public:
-    /// The duration of every op in `step`, and of every transfer that has a Receive span. Simulating the step's order
-    /// with these times reproduces the step if each op started as soon as its rank was free and its inputs had arrived.
+    /// The duration of every op in `step`, and of every transfer with a Receive span. Simulating the step's order with
+    /// these times reproduces the step if each op started as soon as its rank was free and its inputs had arrived.
     [[nodiscard]] static MeasuredTimes of(const StepTimeline& step);
 
     void setOp(Rank rank, const Op& op, TimeNs duration);
     void setTransfer(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence, TimeNs duration);
 
-    /// Empty if no time was set.
+    /// Returns an empty optional if no time was set.
     [[nodiscard]] std::optional<TimeNs> op(Rank rank, const Op& op) const;
-    /// The time of the transfer that feeds `stage`, as in CommSpan.
+    /// Time of the transfer that feeds `stage`, as in CommSpan.
     [[nodiscard]] std::optional<TimeNs> transfer(Payload payload, Microbatch microbatch, Stage stage,
                                                  std::int32_t sequence) const;
 
@@ -52,13 +52,13 @@ private:
     TimeNs longest_{0};
 };
 
-/// The typical op times of a step: medians over all ranks and chunks, so that one slow stage does not matter. A median
-/// is capped at the mean, the time that equal stages would take, because with two stages it is the slower one's.
-/// Overlapped pairs are measured separately, because a half lasts as long as its pair; a kind of op that ran only in
-/// pairs gets the time of the pairs. `comm` is the median time of a receive.
+/// Typical op times of a step: medians over all ranks and chunks, so that a single slow stage has no influence. A
+/// median is limited to the mean, because with two stages it would be the time of the slower one. Overlapped pairs are
+/// measured separately, because each half lasts as long as the pair; a kind of op that ran only in pairs gets the
+/// pairs' time. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
-/// Like typicalCosts(), but transfers take no time.
+/// Same as typicalCosts(), but transfers take no time.
 [[nodiscard]] CostModel typicalOpCosts(const StepTimeline& step);
 
 } // namespace bubblescope

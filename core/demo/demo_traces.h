@@ -14,33 +14,33 @@
 
 namespace bubblescope {
 
-/// A made-up run for users without a trace. It is simulated, so it is the same on every machine.
+/// An artificial run for users without a trace. The run is simulated, so it is identical on every machine.
 struct DemoTrace {
-    std::string_view name;        ///< for the command line and the file: "slow-last-stage"
+    std::string_view name;        ///< name on the command line and of the file, such as "slow-last-stage"
     std::string_view title;       ///< display name
-    std::string_view description; ///< one sentence about what it shows
+    std::string_view description; ///< one sentence that describes what the demo shows
 };
 
-/// Increase this when a demo's content changes, so that older files are not mistaken for it.
+/// Must be increased when the content of a demo changes, so that older files are not mistaken for the new one.
 inline constexpr int kDemoVersion = 1;
 
-/// All demos, the simplest first.
+/// All demos, starting with the simplest.
 [[nodiscard]] std::span<const DemoTrace> demoTraces();
-/// Null if no demo has that name.
+/// Returns null if no demo has that name.
 [[nodiscard]] const DemoTrace* findDemoTrace(std::string_view name);
 
 /// The content of a demo's file.
 struct DemoRun {
-    RunInfo info; ///< `faults` describes how it differs from an undisturbed run
+    RunInfo info; ///< `faults` describes the differences from an undisturbed run
     std::vector<StepTimeline> steps;
     std::vector<CheckRecord> checks; ///< by rank and time
 };
 
-/// Takes a few milliseconds. Errors: Usage for an unknown name, listing the demos.
+/// Takes a few milliseconds. Errors: Usage for an unknown name; the message lists the demos.
 [[nodiscard]] Result<DemoRun> makeDemo(std::string_view name);
 
-/// Writes a demo as a Perfetto trace; creates missing folders. Errors: as makeDemo(), and Input if the file cannot be
-/// written.
+/// Writes a demo as a Perfetto trace; creates missing folders. Errors: those of makeDemo(), and Input if the file
+/// cannot be written.
 [[nodiscard]] Status writeDemo(std::string_view name, const std::filesystem::path& file);
 
 } // namespace bubblescope

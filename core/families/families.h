@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// The spec's schedule without ops: names, sizes and placement.
+/// A schedule without ops, but with the names, sizes and placement of the spec.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
     return {.name = spec.name,
             .flavor = spec.flavor,
@@ -24,7 +24,7 @@ namespace bubblescope {
             .ranks = {}};
 }
 
-/// Rejects more than one chunk per rank; `instead` names families that support several. Errors: Usage.
+/// Rejects more than one chunk per rank; `instead` lists families that support several chunks. Errors: Usage.
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string_view instead = {}) {
     if (spec.vpp == 1) return {};
     return usageError(fmt::format("{} has one chunk per rank, not {}", spec.name, spec.vpp),
@@ -32,14 +32,14 @@ namespace bubblescope {
                                       : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
 }
 
-/// Rejects more than two chunks per rank, for families that always have two; one is the default. Errors: Usage.
+/// Rejects more than two chunks per rank, for families that always have two; the spec's default is one. Errors: Usage.
 [[nodiscard]] inline Status requireTwoChunks(const ScheduleSpec& spec) {
     if (spec.vpp <= 2) return {};
     return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
                       fmt::format("leave {} out", Field("vpp")));
 }
 
-/// Builds a rank's list of the usual shape: `warmup` forwards, then forwards and backwards in alternation, then the
+/// Builds a rank's list in the usual form: `warmup` forwards, then alternating forwards and backwards, then the
 /// remaining backwards. `forward(k)` and `backward(k)` return the k-th op of each kind, k < count.
 template <class Forward, class Backward>
 [[nodiscard]] std::vector<Op> phaseOrder(int count, int warmup, Forward forward, Backward backward) {
@@ -56,7 +56,7 @@ template <class Forward, class Backward>
     return ops;
 }
 
-// In the registry's display order.
+// The families, in the display order of the registry.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
@@ -88,17 +88,17 @@ template <class Forward, class Backward>
 [[nodiscard]] ScheduleFamily pipeDream2BwFamily();
 [[nodiscard]] ScheduleFamily pipeDreamFamily();
 
-// Limits that closed forms share with the orders. Errors: Usage, suggesting sizes that fit.
+// Checks limits that apply to both the closed forms and the orders. Errors: Usage; the hint suggests valid sizes.
 
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
 [[nodiscard]] Status checkCircular(int p, int m);
 [[nodiscard]] Status checkDualPipeV(int p, int m);
 [[nodiscard]] Status checkDualPipe(int p, int m);
 [[nodiscard]] Status checkStp(int p, int m);
-/// Limits of Chimera and BitPipe; `name` is used in the error.
+/// Checks the limits of Chimera and BitPipe; `name` is used in the error.
 [[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
 
-/// True for a flavor of interleaved 1F1B with split backwards: "sail-sg" or "paddle-static-split".
+/// True for the flavors of interleaved 1F1B with split backwards, "sail-sg" and "paddle-static-split".
 [[nodiscard]] bool isSplitInterleaved(std::string_view flavor);
 
 } // namespace bubblescope

@@ -13,31 +13,31 @@ namespace bubblescope {
 
 enum class Framework : std::uint8_t { Torchtitan, GraphPp, Automodel, Megatron, DeepSpeed };
 
-/// As on the command line: "torchtitan", "graph-pp", "automodel", "megatron", "deepspeed".
+/// Parses a framework name from the command line: "torchtitan", "graph-pp", "automodel", "megatron", "deepspeed".
 [[nodiscard]] std::optional<Framework> frameworkFromName(std::string_view name);
 [[nodiscard]] const std::vector<std::string>& frameworkNames();
 
 /// The configuration with which a framework runs an order.
 struct OrderSetup {
-    std::string framework;   ///< display name
-    bool takes_file = false; ///< reads the order from PyTorch's CSV; otherwise the framework generates the order itself
-    std::string schedule_name; ///< the framework's name of a schedule, which must be given with it
+    std::string framework;     ///< display name
+    bool takes_file = false;   ///< the framework reads the order from PyTorch's CSV; otherwise it generates the order
+    std::string schedule_name; ///< name of a schedule in the framework, if one must be specified
     struct Setting {
         std::string name;
         std::string value;
     };
-    std::vector<Setting> settings;  ///< command-line options, or keys of its configuration
-    std::vector<std::string> notes; ///< other requirements, and differences in the framework's behaviour
+    std::vector<Setting> settings;  ///< command-line options or configuration keys
+    std::vector<std::string> notes; ///< other requirements, and differences in how the framework runs the order
 };
 
-/// The setup with which `framework` runs this order. The order's name identifies its family (matchSchedule()). `file`
-/// is the path at which the framework will find the CSV.
+/// Configures `framework` to run this order. The name of the order identifies its family (matchSchedule()). `file` is
+/// the path of the CSV as seen by the framework.
 ///
-/// torchtitan, its graph_pp and NeMo Automodel run a CSV with PyTorch's _PipelineScheduleRuntime, but assign stages to
-/// ranks by the *name* of a schedule: a loop, or a V of two stages per rank. Megatron-core and DeepSpeed cannot read an
-/// order: they get settings if the order is one that they generate.
+/// torchtitan, its graph_pp and NeMo Automodel run a CSV with PyTorch's _PipelineScheduleRuntime. However, they choose
+/// the assignment of stages to ranks by the *name* of a schedule: a loop, or a V of two stages per rank. Megatron-core
+/// and DeepSpeed cannot read an order; they only get settings, and only for orders that they generate.
 ///
-/// Errors: Usage, with the reason why the framework cannot run the order.
+/// Errors: Usage, with the reason, if the framework cannot run the order.
 [[nodiscard]] Result<OrderSetup> orderSetup(const Schedule& schedule, Framework framework, const std::string& file);
 
 } // namespace bubblescope

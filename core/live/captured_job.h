@@ -21,56 +21,56 @@ namespace bubblescope::live {
 
 class RunStreams;
 
-/// A process of a recorded job (one that does not use Bubblescope itself), as described in its streams.
+/// A process of a recorded job (one that does not use Bubblescope itself), as described by its streams.
 struct RecordedProcess {
-    CaptureStatement statement; ///< from the beginning of its first stream
-    std::size_t number = 0;     ///< in the order in which processes first appeared: later ones replace earlier ones
+    CaptureStatement statement; ///< from the start of its first stream
+    std::size_t number = 0;     ///< index in order of first appearance: later processes replace earlier ones
     std::int64_t lost = 0;      ///< number of lost events, as reported by the process
-    TimeNs last_received{0};    ///< when anything was last received from it
-    bool ended = false;         ///< its stream reports the end
-    bool gone = false;          ///< it exited without reporting its end
-    std::string reason;         ///< for lost processes: what is known about the exit
-    std::string stands_in;      ///< the range in which it is stuck, possibly empty, see perfetto::kCaptureStands
-    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; empty if it is not stuck
+    TimeNs last_received{0};    ///< time when data was last received from the process
+    bool ended = false;         ///< true if its stream contains the end
+    bool gone = false;          ///< true if the process exited without reporting its end
+    std::string reason;         ///< for lost processes: the known facts about the exit
+    std::string stands_in;      ///< range in which the process is stuck, may be empty, see perfetto::kCaptureStands
+    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; empty if the process is not stuck
 
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
 };
 
-/// A job that does not use Bubblescope itself and is only recorded: its processes, their ranks in its pipeline, and
-/// which of its recognised steps are new.
+/// A job that is only recorded and does not use Bubblescope itself: its processes, their ranks in the pipeline, and its
+/// recognised steps.
 class CapturedJob {
 public:
     static constexpr std::size_t kMaxProcesses = std::size_t{1} << 16;
 
-    /// The process that a stream belongs to; the address is stable. The parts of one process's trace share one process.
-    /// Null if there are too many processes.
+    /// Returns the process to which a stream belongs; the address is stable. Several parts of one process's trace
+    /// belong to the same process. Null if there are too many processes.
     RecordedProcess* processOf(const CaptureStatement& statement);
 
-    /// True if any stream belongs to such a job.
+    /// True if at least one stream belongs to a recorded job.
     [[nodiscard]] bool isCaptured() const { return !processes_.empty(); }
     /// True if all processes have ended or are lost.
     [[nodiscard]] bool allEnded() const;
-    /// True if allEnded() and everything the processes recorded has been recognised.
+    /// True if allEnded() and all records of the processes have been recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allEnded(); }
 
-    /// The description of the run, derived from its recognised steps.
+    /// Description of the run, derived from its recognised steps.
     [[nodiscard]] static RunInfo infoOf(const Run& run);
-    /// The steps that were not returned before, identified by their times, numbered consecutively. Leaves out the last
-    /// one unless the trace is `settled`, because it may be incomplete.
+    /// Returns the steps that were not returned before, with consecutive numbers; steps are identified by their times.
+    /// Omits the last step unless the trace is `settled`, because this step may be incomplete.
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
-    /// Makes all steps new again.
+    /// Treats all steps as new again.
     void restart();
-    [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last restart()
+    [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last call of restart()
 
-    /// The latest process of each pipeline rank and replica.
+    /// The most recent process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
-    /// `patience`: a process is late if it sent nothing for that long while others were active, or if it has been stuck
-    /// for that long without waiting for another, while another one waits.
+    /// `patience`: a process is late if it sent nothing for this long while others were active, or if it has been stuck
+    /// outside transfers for this long while another process is stuck in one.
     [[nodiscard]] RankState stateOf(const RecordedProcess& process, TimeNs patience) const;
     [[nodiscard]] std::string whyLate(const RecordedProcess& process, TimeNs patience) const;
 
 private:
-    /// The time since it last sent anything, while others were active.
+    /// Time since the process last sent data, if others were active meanwhile.
     [[nodiscard]] TimeNs silence(const RecordedProcess& process) const {
         return lastReceived() - process.last_received;
     }
@@ -81,36 +81,36 @@ private:
     [[nodiscard]] TimeNs lastReceived() const;
 
     std::map<Key, RecordedProcess> processes_;
-    std::optional<RankPlaces> places_; ///< places of the launcher's ranks in the job's mesh, as recognised
-    std::optional<TimeNs> until_;      ///< in the files' time: start of the last step that was returned
+    std::optional<RankPlaces> places_; ///< recognised places of the launcher's ranks in the job's mesh
+    std::optional<TimeNs> until_;      ///< start of the last returned step, in the files' time
     int steps_ = 0;
     bool settled_ = false;
 };
 
-/// Recognises the steps of a recorded job while it runs: reads its files again when they have grown, as `analyze` reads
-/// finished ones. File sizes are limited, so this takes little time; it takes at most a fifth of the total. Not
+/// Recognises the steps of a recorded job while it runs: rereads its files when they have grown, as `analyze` reads
+/// finished ones. Since file sizes are limited, reading is fast; it uses at most a fifth of the total time. Not
 /// thread-safe.
 class CapturedRun {
 public:
-    /// `patience`: after this time without growth, the last step of the files counts as complete.
+    /// `patience`: the last step of the files counts as complete if they have not grown for this long.
     CapturedRun(std::vector<std::filesystem::path> folders, TimeNs patience)
         : folders_(std::move(folders)), patience_(patience) {}
 
-    /// Passes new steps to `streams`, which must have been fed with the same files. `now` is on its clock.
+    /// Passes new steps to `streams`, which must have received the same files. `now` is on the clock of `streams`.
     void look(RunStreams& streams, TimeNs now);
 
-    /// The reason why the last look() recognised no step; empty if it recognised one.
+    /// Reason why the last call of look() recognised no step; empty if it recognised one.
     [[nodiscard]] const std::string& problem() const { return problem_; }
-    /// True if everything was read that had been written when the files stopped growing.
+    /// True if all data that existed when the files stopped growing has been read.
     [[nodiscard]] bool isSettled() const { return settled_; }
 
 private:
     std::vector<std::filesystem::path> folders_;
     TimeNs patience_;
-    std::int64_t received_ = 0; ///< bytes received, at the last call
+    std::int64_t received_ = 0; ///< bytes received until the last call
     TimeNs grew_{0};
     TimeNs next_{0};
-    bool fresh_ = false;   ///< files grew since they were read
+    bool fresh_ = false;   ///< files have grown since they were last read
     bool settled_ = false; ///< the files were complete when last read
     std::string problem_;
 };

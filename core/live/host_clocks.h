@@ -12,30 +12,30 @@
 
 namespace bubblescope::live {
 
-/// Relates the clocks of a run's hosts while it runs: by the pings that its ranks exchange or, without pings, by each
-/// host's time of day. The first clock added is the reference.
+/// Relates the clocks of a run's hosts while the run is in progress: with the pings that its ranks exchange or, without
+/// pings, with the time of day of each host. The first clock added is the reference.
 ///
-/// Clocks are named as in the files: equal names mean equal clocks. A clock without a name is the reference itself.
+/// Clocks have the names used in the files: equal names mean the same clock. A clock without a name is the reference.
 class HostClocks {
 public:
     void addReading(const std::string& clock, TimeNs monotonic, TimeNs realtime);
-    /// Adds an exchange between ranks on these clocks.
+    /// Adds a ping between two ranks with these clocks.
     void addPing(const std::string& asker, const std::string& replier, const Ping& ping);
 
-    /// The relation of this clock to the reference; all 0 for the reference.
+    /// Relation of this clock to the reference; all values are 0 for the reference.
     [[nodiscard]] const ClockFit& fitOf(const std::string& clock);
     [[nodiscard]] std::size_t clocks() const { return order_.size(); }
-    /// The number of exchanges that the fits are based on.
+    /// Number of pings on which the fits are based.
     [[nodiscard]] std::size_t pings() const { return pings_.size(); }
 
-    /// Call when another run begins, with this many places (a place is replica * pp + rank); the clock of each is
+    /// Starts a new run with this many places (a place is replica * pp + rank), whose clocks are
     /// unknown.
     void setPlaces(std::size_t places, int pp);
     void setClock(std::size_t place, const std::string& clock) { clock_of_place_[place] = clock; }
-    /// Empty if unknown, or if there is no such place.
+    /// Name of the clock; empty if unknown or if the place does not exist.
     [[nodiscard]] std::string clockAt(std::size_t place) const;
 
-    /// Moves steps to the reference clock, and returns the clocks that were used. `ranks` are those of the run, by
+    /// Converts steps to the reference clock and returns the clocks used. `ranks` contains the run's ranks by
     /// place.
     RunClocks align(std::vector<StepTimeline>& timelines, std::span<const LiveRank> ranks);
     void align(std::vector<CheckRecord>& checks);
@@ -48,9 +48,9 @@ private:
     void solve();
 
     std::map<std::string, int> numbers_;
-    std::vector<TimeNs> order_; ///< by number: realtime minus monotonic, of the last reading
-    std::vector<bool> read_;    ///< true if there is a reading
-    std::deque<Ping> pings_;    ///< the latest ones; asker and replier are numbers of clocks
+    std::vector<TimeNs> order_; ///< by number: realtime minus monotonic of the most recent reading
+    std::vector<bool> read_;    ///< true if a reading exists
+    std::deque<Ping> pings_;    ///< recent pings; asker and replier are clock numbers
     std::vector<ClockFit> fits_;
     bool solved_ = false;
     std::vector<std::string> clock_of_place_;

@@ -17,7 +17,7 @@
 namespace bubblescope::live {
 
 struct LiveOptions {
-    /// The steps that are kept in full: the first ones of a run, as the reference, and its latest ones.
+    /// Steps that are kept in full: the first ones of a run as a reference, and the most recent ones.
     struct Kept {
         std::size_t first = 8;
         std::size_t last = 24;
@@ -26,35 +26,35 @@ struct LiveOptions {
     StepAssembler::Limits assembly;
     Kept window;
     Thresholds thresholds;
-    std::size_t history = 2000;        ///< number of reduced steps to keep
-    std::optional<TrainedModel> model; ///< the model whose use of the devices is reported
+    std::size_t history = 2000;        ///< maximum number of reduced steps to keep
+    std::optional<TrainedModel> model; ///< the model for which device utilisation is reported
     std::string own_clock;             ///< as in RunStreams
 };
 
-/// Follows a run while it is in progress, and maintains the data of a live view. Judges each step as `analyze` does, in
-/// a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the run
-/// reports and the limits in the options.
+/// Follows a run while it is in progress, and maintains the data for a live view. Analyzes each step as `analyze` does,
+/// in a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the
+/// run reports and by the limits in the options.
 ///
-/// The window is searched after each step that arrives alone. If several steps are due at once, or arrive so fast that
-/// searches would take more than a tenth of a core, one search covers several: at most eight, and at most an eighth of
-/// the run's steps; the last two of a run are searched one by one. Every step is kept until it has been searched.
+/// If steps arrive one at a time, the window is searched after each. If several are due, or arrive so fast that
+/// searches would use more than a tenth of a core, one search covers several: at most eight, and at most an eighth of
+/// the run's steps. A run's last two steps are searched individually. Every step is kept until it has been searched.
 class LiveAnalyzer final : public RunStreams {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});
 
-    /// Searches the closed steps that have not been searched yet, for callers that stop watching. Returns the events.
-    /// The steps of a run are also searched before another run replaces it.
+    /// Searches the closed steps that have not been searched, for callers that stop following the run. Returns the
+    /// resulting events. The steps of a run are also searched before a new run replaces it.
     [[nodiscard]] std::vector<LiveEvent> conclude();
 
-    [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; } ///< closed ones, oldest first
+    [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; } ///< closed steps, oldest first
     /// currently open, worst first
     [[nodiscard]] const std::vector<LoggedFinding>& anomalies() const { return findings_.current(); }
-    /// The steps that are kept in full; null before the first.
+    /// Steps that are kept in full; null before the first step.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
-    /// The latest steps with their report and the open findings, see StepWindow::latest(). None before the first step.
+    /// The latest steps with their report and open findings, as in StepWindow::latest(). Empty before the first step.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::size_t max_ops) const;
 
-    /// Empty before a run begins, and if its model is unknown.
+    /// Empty before a run starts, or if its model is unknown.
     [[nodiscard]] std::optional<ModelUse> use() const;
 
 private:
@@ -74,8 +74,8 @@ private:
     std::unique_ptr<StepWindow> window_;
     FindingsLog findings_;
     std::deque<LiveStep> steps_;
-    int unsearched_ = 0;   ///< steps since the last search
-    int last_closed_ = -1; ///< the step that was closed last
+    int unsearched_ = 0;   ///< number of steps since the last search
+    int last_closed_ = -1; ///< step that was closed most recently
     TimeNs searched_at_{0};
 };
 

@@ -5,8 +5,8 @@
 
 namespace bubblescope::live {
 
-/// The answer for the latest steps of a followed run, including lost records and ranks that ended without finishing.
-/// Has no statements before the first complete step, unless a rank is lost.
+/// Summarizes the latest steps of a followed run, including lost records and ranks that ended without finishing.
+/// Contains no statements before the first complete step, unless a rank is lost.
 [[nodiscard]] Answer answerOf(const LiveAnalyzer& analyzer);
 
 } // namespace bubblescope::live

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-/// The content of a live view, as plain values for text, JSON, metrics and the app.
+/// Content of a live view as plain values, for text, JSON, metrics and the app.
 namespace bubblescope::live {
 
-/// A histogram of durations with eight bins per power of two, so that memory is constant.
+/// A histogram of durations with eight bins per power of two, which bounds its memory.
 class Latency {
 public:
     void add(TimeNs time) {
@@ -33,7 +33,7 @@ public:
     }
     [[nodiscard]] std::int64_t count() const { return count_; }
     [[nodiscard]] TimeNs longest() const { return longest_; }
-    /// The upper end of the bin that contains this quantile, 0 to 1, of the durations.
+    /// Upper end of the bin that contains the given quantile (0 to 1).
     [[nodiscard]] TimeNs quantile(double fraction) const {
         const double wanted = fraction * static_cast<double>(count_);
         std::int64_t below = 0;
@@ -65,10 +65,10 @@ private:
 };
 
 enum class RankState : std::uint8_t {
-    Awaited, ///< part of the run, but nothing received yet
+    Awaited, ///< part of the run, but no data received yet
     Running,
-    Late, ///< others wait at the end of a step that it has not completed
-    Gone, ///< its process exited without reporting its end
+    Late, ///< other ranks wait at the end of a step that this rank has not completed
+    Gone, ///< the process exited without reporting its end
     Ended,
 };
 [[nodiscard]] std::string_view rankStateName(RankState state); ///< "awaited", "running", …
@@ -77,15 +77,15 @@ struct LiveRank {
     int replica = 0;
     Rank rank;
     RankState state = RankState::Awaited;
-    int step = -1;                ///< the last step with an op that was received
-    std::int64_t records = 0;     ///< slices received
-    std::int64_t dropped = 0;     ///< lost by the rank itself, by its own count
-    std::int64_t undelivered = 0; ///< written by the rank but not received; known at its end
-    TimeNs busy{0};               ///< over the complete steps
-    TimeNs bubble{0};             ///< over the complete steps
+    int step = -1;                ///< last step from which an op was received
+    std::int64_t records = 0;     ///< number of slices received
+    std::int64_t dropped = 0;     ///< slices lost in the rank's process, as counted by that process
+    std::int64_t undelivered = 0; ///< slices written by the rank but not received; known when the rank ends
+    TimeNs busy{0};               ///< sum over the complete steps
+    TimeNs bubble{0};             ///< sum over the complete steps
     std::string host;
     std::int64_t pid = 0;
-    std::string reason; ///< for Gone: what is known about the exit
+    std::string reason; ///< for Gone: known facts about the exit
 };
 
 /// Checks of aadiff, by outcome.
@@ -95,10 +95,10 @@ struct CheckCounts {
     std::int64_t aborted = 0;
     std::int64_t skipped = 0;
     std::int64_t digests = 0;
-    TimeNs time{0}; ///< total time of the checks that ran
+    TimeNs time{0}; ///< total time of the executed checks
 
     [[nodiscard]] std::int64_t planned() const { return equal + mismatch + aborted + skipped; }
-    /// The fraction of the planned checks that were run; empty if none were planned.
+    /// Fraction of the planned checks that ran; empty if no checks were planned.
     [[nodiscard]] std::optional<double> coverage() const {
         if (planned() == 0) return std::nullopt;
         return static_cast<double>(equal + mismatch) / static_cast<double>(planned());
@@ -106,56 +106,56 @@ struct CheckCounts {
     void add(const CheckCounts& other);
 };
 
-/// The data of a step that is kept for the whole run. A step that was not recorded completely has no times, because
+/// Data of a step that is kept during the entire run. Steps that were not recorded completely have no times, because
 /// unknown time is not bubble time.
 struct LiveStep {
     int index = 0;
     bool complete = false;
-    std::string fault;                         ///< why it is incomplete
-    std::vector<std::pair<int, Rank>> unknown; ///< replica and rank of incomplete records
+    std::string fault;                         ///< reason why the step is incomplete
+    std::vector<std::pair<int, Rank>> unknown; ///< replica and rank of each incomplete record
     TimeNs wall{0};                            ///< duration of the longest replica
     double bubble_rate = 0;                    ///< idle time over makespan, averaged over replicas
-    std::optional<double> expected_rate;       ///< from the closed form; empty if no form applies
+    std::optional<double> expected_rate;       ///< rate from the closed form; empty if none applies
     TimeNs bubble{0};                          ///< sum over all ranks
-    std::optional<TimeNs> expected_bubble;     ///< from the closed form
+    std::optional<TimeNs> expected_bubble;     ///< from the closed form, if one applies
     TimeNs busy{0};                            ///< sum over all ranks
-    PerCause<TimeNs> causes{};                 ///< causes of the bubble, summed over all ranks; see RankAccounting
-    StepValues values;                         ///< over all replicas, if a recorded job's framework reports them
-    CheckCounts checks;                        ///< those received before the step was closed
+    PerCause<TimeNs> causes{};                 ///< bubble time by cause, summed over all ranks; see RankAccounting
+    StepValues values;                         ///< over all replicas; only if a recorded job's framework reports them
+    CheckCounts checks;                        ///< checks received before the step was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// The times of a step: the longest among the replicas that ran it completely. `accounts` has one
-/// entry for each of `analyses`.
+/// Combines the times of the replicas that ran a step completely: the longest wall time, and sums over their
+/// ranks.
 [[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
-/// Counted over the whole run.
+/// Counts over the entire run.
 struct LiveCounts {
     std::int64_t bytes = 0;
     std::int64_t packets = 0;
     std::int64_t slices = 0;
-    std::int64_t torn = 0;         ///< places where a stream did not continue with a packet
-    std::int64_t damaged = 0;      ///< packets and events that could not be read
+    std::int64_t torn = 0;         ///< places where a stream did not continue with the start of a packet
+    std::int64_t damaged = 0;      ///< packets and events that could not be decoded
     std::int64_t duplicates = 0;   ///< records received twice
-    std::int64_t out_of_order = 0; ///< records of a step before the rank's latest; accepted
-    std::int64_t late = 0;         ///< records of steps that were already closed; rejected
+    std::int64_t out_of_order = 0; ///< accepted records of a step before the latest one of the rank
+    std::int64_t late = 0;         ///< rejected records of steps that were already closed
     std::int64_t bad = 0;          ///< records with impossible numbers
-    std::int64_t dropped = 0;      ///< dropped by the ranks themselves
-    std::int64_t undelivered = 0;  ///< records that were not received, see LiveRank
-    std::int64_t steps = 0;        ///< closed steps
-    std::int64_t incomplete = 0;   ///< of those, steps without all records
+    std::int64_t dropped = 0;      ///< records dropped by the ranks themselves
+    std::int64_t undelivered = 0;  ///< records that were not received, see LiveRank::undelivered
+    std::int64_t steps = 0;        ///< number of closed steps
+    std::int64_t incomplete = 0;   ///< closed steps without all records
 };
 
-/// An event since the previous call of advance().
+/// An event that occurred after the previous call of advance().
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,
-        RankChanged,     ///< `rank`, in its new state
+        RankChanged,     ///< `rank` changed to a new state
         StepClosed,      ///< `step`
-        AnomalyFound,    ///< `anomaly` opens
-        AnomalyResolved, ///< `anomaly` is resolved
-        Mismatch,        ///< in a check of `rank`, which `text` names
-        RunEnded,        ///< all ranks have ended or are lost
+        AnomalyFound,    ///< the finding `anomaly` was opened
+        AnomalyResolved, ///< the finding `anomaly` was resolved
+        Mismatch,        ///< a check of `rank` found a mismatch; `text` contains the check
+        RunEnded,        ///< all ranks have ended or were lost
     };
     Kind kind = Kind::RunBegan;
     int step = 0;

@@ -12,18 +12,18 @@
 
 namespace bubblescope::live {
 
-/// Recordings of at least this size are treated as long, because loading a whole run takes about as much memory as its
-/// files.
+/// Minimum size in bytes of a recording that is treated as long. Loading a complete run uses about as much memory as
+/// its files.
 inline constexpr std::uint64_t kLongRecording = std::uint64_t{1} << 30;
 
-/// Diagnoses a finished recording of Bubblescope's own runs in bounded memory, see diagnoseSteps(): its files are read
-/// step by step, as a monitor reads them. Raw slices are not kept, so the findings and reports that need them are
-/// missing.
+/// Diagnoses a finished recording of one of Bubblescope's own runs in bounded memory, see diagnoseSteps(): reads its
+/// files step by step, as a monitor does. Findings and reports that need raw slices are missing, because slices are not
+/// kept.
 ///
-/// `paths` are folders. Returns nothing if the run should be loaded whole: its files have fewer bytes than
-/// `least_bytes`, it fits into a single window, has checks (aadiff), was recorded from another program, or contains no
-/// step that can be read this way. Progress counts bytes. Errors: those of diagnoseSteps(), and Run if files cannot be
-/// watched.
+/// `paths` must be folders. Empty if the run should be loaded completely: its files have fewer than `least_bytes`
+/// bytes, it fits into a single window, has checks (aadiff), was recorded from another program, or contains no step
+/// that can be read this way. Progress is counted in bytes. Errors: those of diagnoseSteps(), and Run if files cannot
+/// be watched.
 [[nodiscard]] Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::filesystem::path>& paths,
                                                                   const DiagnosisOptions& options,
                                                                   const WindowLimits& limits, std::uint64_t least_bytes,

@@ -11,25 +11,25 @@
 
 namespace bubblescope::live {
 
-/// The state of a live view in Prometheus's text format 0.0.4: base units, counters named _total, and labels with few
-/// values per run.
+/// The state of a live view in Prometheus's text format 0.0.4, with base units, counters named _total, and labels that
+/// have few values per run.
 [[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
-/// Serves one page of metrics over HTTP. Never blocks: serve() does what can be done at once. Use it from one thread at
-/// a time.
+/// An HTTP server for a single page of metrics. serve() never blocks: it does only what is possible without waiting.
+/// May be used by only one thread at a time.
 class MetricsEndpoint {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Error: Run, naming the address.
+    /// Error: Run; the message contains the address.
     [[nodiscard]] static Result<MetricsEndpoint> open(net::Address address);
 
-    /// Accepts connections, reads requests, and answers those for "/metrics" (and "/") with the result of `page`.
+    /// Accepts connections, reads requests, and responds to those for "/metrics" (and "/") with the result of `page`.
     void serve(const std::function<std::string()>& page, Clock::time_point now = Clock::now());
 
-    /// Becomes readable when serve() has something to do.
+    /// Becomes readable when serve() should be called.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const net::Address& address() const { return address_; } ///< with the actual port
+    [[nodiscard]] const net::Address& address() const { return address_; } ///< address with the actual port
 
 private:
     struct Connection {

@@ -16,32 +16,32 @@
 
 namespace bubblescope::live {
 
-/// The record at the beginning of a recorded job's trace.
+/// The record at the start of a recorded job's trace.
 struct CaptureStatement {
-    RunStatement writer; ///< without the run, which is unknown
+    RunStatement writer; ///< the writer; its run is unknown and therefore empty
     std::string program;
-    std::optional<int> rank; ///< as numbered by the job's launcher
-    int part = 0;            ///< index in the process's trace
+    std::optional<int> rank; ///< rank number from the job's launcher
+    int part = 0;            ///< index of the part in the process's trace
 };
 
 /// The record at the end of a rank's file.
 struct StreamEnd {
-    std::int64_t records = 0; ///< slices written, over all segments
+    std::int64_t records = 0; ///< slices written, summed over all segments
     std::int64_t dropped = 0; ///< records that were dropped
 };
 
-/// The outcome of a check of aadiff, as counted and reported.
+/// Outcome of an aadiff check, for counting and reporting.
 struct SeenCheck {
     int step = 0;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
-    std::string name; ///< "F3.1 layer 5"
+    std::string name; ///< such as "F3.1 layer 5"
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<CheckRecord> record; ///< the complete record; nothing if fields are missing
+    std::optional<CheckRecord> record; ///< the complete record; empty if fields are missing
 };
 
-/// Receives the records of one stream. Called from RecordStream::feed().
+/// Receives the decoded records of one stream. Its functions are called from RecordStream::feed().
 class RecordSink {
 public:
     virtual ~RecordSink() = default;
@@ -54,20 +54,20 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const RecordOwner& owner, std::int64_t records) = 0;
     virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
-    /// The stream belongs to a recorded job: it has no records of ops.
+    /// The stream belongs to a recorded job and therefore contains no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
-    /// The number of that process's events lost so far.
+    /// Number of events that the process has lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
-    /// The process's rank, as its framework reports it.
+    /// Rank of the process, as reported by its framework.
     virtual void onCaptureRank(int rank) = 0;
-    /// The process has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
+    /// The process has not recorded anything for this long; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
-    /// An event of another program, or one with missing fields.
+    /// The event belongs to another program or lacks fields.
     virtual void onOther() = 0;
 };
 
-/// Decodes the bytes of a native trace file into records while it grows.
+/// Decodes a native trace file into records while the file grows.
 class RecordStream {
 public:
     /// `sink` and `memory` must outlive this object.
@@ -91,44 +91,44 @@ private:
 
     RecordSink& sink_;
     perfetto::HeldMemory memory_;
-    std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
+    std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< owner of each track
     perfetto::RecentOf<const RecordOwner> recent_;          ///< recently used entries of owners_
     perfetto::EventStream events_;
 };
 
-/// Destination of the bytes of a run's files: the analyzer that follows it, or a collector on another machine. A stream
-/// is one file, from its beginning.
+/// Destination for the contents of a run's files: the analyzer that follows the run, or a collector on another machine.
+/// A stream is the content of one file, from its start.
 class StreamTarget {
 public:
     using Stream = std::size_t;
 
     virtual ~StreamTarget() = default;
-    /// `name` is unique among a machine's streams.
+    /// `name` must be unique among the streams of a machine.
     [[nodiscard]] virtual Stream open(const std::string& name) = 0;
-    /// `now` is on a monotonic clock, the same in all calls.
+    /// `now` is a time on a monotonic clock, the same one in all calls.
     virtual void feed(Stream stream, std::string_view bytes, TimeNs now) = 0;
-    /// Bytes at the stream's end that are not a complete packet yet.
+    /// Number of bytes at the end of the stream that do not form a complete packet yet.
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
-    /// The writer truncated the pending bytes.
+    /// The writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
-    /// The stream is replaced by another one of the same name, whose beginning comes next: a rank that returned, or
-    /// another run. The next steps show which.
+    /// The stream is replaced by another one of the same name, which follows from its start: a rank that was restarted,
+    /// or another run. Its next steps show which of the two it is.
     virtual void restart(Stream stream) = 0;
-    /// No more data will arrive for this stream, because its file continued in the next one or was removed. Releases
-    /// `stream`, which may be reused.
+    /// No more data will arrive for this stream, because its file was continued in the next one or removed. Releases
+    /// the number `stream`, which may be reused.
     virtual void close(Stream stream) = 0;
-    /// The process that wrote the stream has exited. `reason` is displayed.
+    /// The process that wrote the stream has exited. `reason` is shown to users.
     virtual void gone(Stream stream, const std::string& reason) = 0;
-    /// The process that writes the stream, once known.
+    /// The process that writes the stream; empty while unknown.
     [[nodiscard]] virtual std::optional<RunStatement> statementOf(Stream stream) const = 0;
 
-    /// The number of bytes that can be accepted now.
+    /// Number of bytes that can be accepted now.
     [[nodiscard]] virtual std::size_t room(Stream) const { return std::numeric_limits<std::size_t>::max(); }
-    /// The offset at which to continue reading, if not where it stopped.
+    /// Offset from which to read again; empty to continue where reading stopped.
     [[nodiscard]] virtual std::optional<std::int64_t> takeRewind(Stream) { return std::nullopt; }
-    /// True if all bytes fed have arrived.
+    /// True if all bytes passed to feed() have reached their destination.
     [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
-    /// The latest step of the stream's ops, so that files can be read step by step; −1 for none.
+    /// Latest step of the stream's ops, so that files can be read step by step; −1 if there is none.
     [[nodiscard]] virtual std::int64_t stepOf(Stream) const { return -1; }
 };
 

@@ -18,25 +18,25 @@ namespace bubblescope::live {
 
 /// The known steps after a closed step.
 struct FollowingSteps {
-    bool closes_next = false; ///< true if the next one is closed at the same time
-    std::size_t behind = 0;   ///< number of known later steps, due or open
+    bool closes_next = false; ///< true if the next step is closed at the same time
+    std::size_t behind = 0;   ///< number of known later steps, both due and open
 
-    /// True for the last known step, and for the last but one if both are closed at the same time. It may be long until
-    /// another step follows, or none may follow.
+    /// True for the last known step, and also for the second to last if both are closed at the same time. The next step
+    /// may arrive much later, or never.
     [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
 };
 
-/// Takes the bytes of the files of a run's ranks, in pieces of any size, and assembles the run's steps on one clock.
-/// Tracks the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for
-/// any input, by the sizes that the run reports. Derived classes decide what to do with the steps.
+/// Receives the contents of the files of a run's ranks in pieces of any size, and assembles the run's steps on one
+/// clock. Tracks the state of each rank. Uses no files, no sockets and not the time of day. Memory is bounded for any
+/// input, by the sizes that the run reports. Derived classes process the steps.
 ///
-/// Times named `now` are on one monotonic clock: CLOCK_MONOTONIC if latency is measured. Not thread-safe.
+/// Times named `now` are on a single monotonic clock: CLOCK_MONOTONIC if latency is measured. Not thread-safe.
 class RunStreams : public StreamTarget {
 public:
     struct Options {
         StepAssembler::Limits assembly = {};
-        /// CLOCK_MONOTONIC of this machine, as named in files: the latency of ops is measured for files on this clock.
-        /// Empty = not measured.
+        /// This machine's CLOCK_MONOTONIC, as named in files. The latency of ops is measured for files with this clock.
+        /// Empty = latency is not measured.
         std::string own_clock = {};
     };
     explicit RunStreams(Options options);
@@ -44,7 +44,7 @@ public:
     RunStreams(const RunStreams&) = delete;
     RunStreams& operator=(const RunStreams&) = delete;
 
-    /// The name is not used here.
+    /// The name is ignored.
     [[nodiscard]] Stream open(const std::string& name) override;
     [[nodiscard]] Stream open() { return open({}); }
     void feed(Stream stream, std::string_view bytes, TimeNs now) override;
@@ -56,28 +56,28 @@ public:
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
     [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
-    /// True if some stream belongs to a recorded job. CapturedRun recognises that job's ops in all files together and
-    /// passes them in.
+    /// True if a stream belongs to a recorded job. CapturedRun recognises that job's ops from all files together and
+    /// passes them to takeRun().
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
-    /// Takes the steps of such a job that have been recognised so far. Skips steps passed before, identified by their
-    /// times, and the last one unless the trace is `settled`, because it may be incomplete.
+    /// Accepts the steps of a recorded job that have been recognised so far. Skips steps that were passed before (with
+    /// equal times), and the last step unless the trace is `settled`, because this step may be incomplete.
     void takeRun(const Run& run, bool settled);
-    /// True if this stream belongs to such a job.
+    /// True if this stream belongs to a recorded job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
-    /// The number of streams that currently end inside a packet.
+    /// Number of streams that currently end inside a packet.
     [[nodiscard]] std::int64_t cutStreams() const;
-    /// True if no more data will arrive for a stream: it reports its end, or its writer has exited.
+    /// True if no more data will arrive for the stream, because it contains its end or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
-    /// True if all known processes of such a job have ended or are lost: the steps recognised then are complete.
+    /// True if all known processes of a recorded job have ended or are lost, so that its recognised steps are complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
-    /// Passes on the steps that are due. Returns the events since the last call.
+    /// Passes the steps that are due to the derived class. Returns the events that occurred since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
-    [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
+    [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then by rank
     [[nodiscard]] LiveCounts counts() const;
-    [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
+    [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< for the entire run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
     [[nodiscard]] const Latency& latency() const { return latency_; }
     [[nodiscard]] HostClocks& clocks() { return clocks_; }
@@ -91,17 +91,17 @@ protected:
 private:
     class Source;
 
-    /// Another run begins and replaces the previous one.
+    /// A new run starts and replaces the previous one.
     virtual void onBegin(const RunInfo& info) = 0;
-    /// Called only after onBegin().
+    /// Called only after onBegin() of the run.
     virtual void onDevice(const CheckPlace& place, CheckedDevice device) = 0;
     virtual void onStep(ClosedStep step, FollowingSteps following) = 0;
-    /// All steps that are due were passed on; `open` steps are still open.
+    /// All steps that are due have been passed; `open` steps are still open.
     virtual void onNoMoreSteps(std::size_t open) = 0;
-    /// Checks, on the same clock, of steps that were passed on before.
+    /// Checks of steps that were passed earlier, on the clock of those steps.
     virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;
 
-    // Reports by streams.
+    // Called when a stream reports something.
     void onRun(Source& source, const RecordOwner& owner, const RunStatement& statement);
     void onOp(Source& source, const RecordOwner& owner, const FoundOp& op);
     void onComm(Source& source, const RecordOwner& owner, const FoundComm& comm);
@@ -125,18 +125,18 @@ private:
 
     Options options_;
     perfetto::StreamMemory stream_memory_;
-    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if closed
+    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if the stream is closed
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;
-    CapturedJob job_; ///< its steps are recognised elsewhere, see takeRun()
+    CapturedJob job_; ///< recorded job, whose steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
 
     std::vector<LiveRank> ranks_;   ///< by place
-    std::vector<TimeNs> heard_;     ///< when each place last sent anything
-    std::optional<TimeNs> over_at_; ///< when the latest rank ended or was lost
+    std::vector<TimeNs> heard_;     ///< time at which each place last sent data
+    std::optional<TimeNs> over_at_; ///< time at which the latest rank ended or was lost
     CheckCounts checks_;
-    LiveCounts counts_; ///< excludes the counts of open streams
+    LiveCounts counts_; ///< does not include the counts of open streams
     Latency latency_;
     std::vector<LiveEvent> events_;
     TimeNs now_{0};

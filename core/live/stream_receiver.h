@@ -23,79 +23,79 @@
 
 namespace bubblescope::live {
 
-/// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects receives the
-/// offset up to which its streams arrived. Not thread-safe.
+/// Receives streams from senders and passes each byte to an analyzer once: a sender that reconnects gets the offset up
+/// to which its streams have arrived. Not thread-safe.
 ///
-/// Rejects senders without the token, see net::Admission. The memory that senders can use is bounded, too: a sender
-/// that stops reading replies is paused; connections are ended, starting with large unfinished messages, when all
-/// together hold too much; the number of streams, the total length of their names and the data that streams declare
-/// (StreamMemory) are limited.
+/// Rejects senders without the token, see net::Admission. The memory that senders can use is bounded: a sender that
+/// stops reading replies is paused. If the total over all connections is too large, connections are closed, starting
+/// with those that have large unfinished messages. The number of streams, the total length of their names and the data
+/// that streams declare (StreamMemory) are also limited.
 class StreamReceiver {
 public:
     struct Options {
         net::Address address;
-        std::string token; ///< not empty
+        std::string token; ///< must not be empty
         std::string clock; ///< name of this machine's CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
-        /// Folder for the streams of recorded jobs, see StreamStore; empty = they are not kept.
+        /// Folder in which streams of recorded jobs are stored, see StreamStore; empty = they are not stored.
         std::filesystem::path keep{};
         std::int64_t keep_bytes = StreamStore::kUsualQuota;
-        bool insecure = false; ///< allow senders on other machines without TLS
-        /// Limits over all connections.
+        bool insecure = false; ///< allow senders on other machines to connect without TLS
+        /// Limits for all connections together.
         struct Limits {
-            std::size_t streams = std::size_t{1} << 18;    ///< a sender that reconnects counts twice for a while
+            std::size_t streams = std::size_t{1} << 18;    ///< includes those of lost connections for a while
             std::size_t name_bytes = std::size_t{1} << 25; ///< total length of the streams' names
-            std::size_t held = std::size_t{1} << 29;       ///< bytes in transit in either direction
+            std::size_t held = std::size_t{1} << 29;       ///< maximum number of bytes in transit in either direction
         } limits{};
     };
-    /// Error: Run, naming the address; Usage without a token, or without TLS beyond this machine.
+    /// Errors: Run, with the address; Usage without a token, or for other machines without TLS.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
-    /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
+    /// Sends and receives as much as possible without waiting. `now` is CLOCK_MONOTONIC.
     void poll(LiveAnalyzer& analyzer, TimeNs now);
 
-    /// Sends what is queued, ends all connections, and waits at most `longest` until the senders have detected this.
-    /// Call it last.
+    /// Sends queued data, closes all connections, and waits at most `longest` for the senders to detect this. Must be
+    /// the last call.
     void finish(TimeNs longest);
 
-    /// Becomes readable when turn() has something to do.
+    /// Becomes readable when poll() should be called.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
+    [[nodiscard]] const net::Address& address() const { return options_.address; } ///< address with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< number of senders with the token
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
-    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams rejected because there were too many
-    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended because they held too much
-    /// The most bytes that were queued for one sender.
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< number of streams rejected as too many
+    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< number of connections closed for memory
+    /// Maximum number of bytes that were ever queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
-    /// A sender whose connection ended before its streams did, or that reconnected after that was reported.
+    /// A sender whose connection was closed before its streams ended, or that has returned after this was reported.
     struct SenderNews {
         std::string name;
         std::string address;
-        std::string reason;      ///< why the connection ended; empty if the sender closed it
+        std::string reason;      ///< reason why the connection was closed; empty if the sender closed it
         std::size_t streams = 0; ///< number of streams that have not ended
         bool back = false;
     };
-    /// A sender that lost its connection tries again each second.
+    /// A sender that lost its connection reconnects every second.
     static constexpr TimeNs kReturns{std::chrono::seconds(5)};
-    /// Reports each sender that has been away for `patience`, once, and its return. Ignores streams of a process that
-    /// has exited or a run that has ended.
+    /// Reports once for each sender that it has been disconnected for `patience`, and its return. Ignores streams whose
+    /// process has exited or whose run has ended.
     [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);
-    /// The reason why streams could not be stored; empty if all were stored.
+    /// Reason why streams could not be stored; empty if all of them were stored.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
-    [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
+    [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and therefore skipped
 
 private:
-    using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
+    using Key = std::pair<std::string, std::string>; ///< name of the sender, and name of the stream
     struct Known {
         LiveAnalyzer::Stream stream = 0;
         std::int64_t generation = 0;
-        std::uint64_t offset = 0; ///< analysed up to here
-        std::uint64_t stored = 0; ///< stored up to here, if it is stored at all
-        bool unkept = false;      ///< the latest data could not be stored: the sender must send it again
+        std::uint64_t offset = 0; ///< number of bytes analysed so far
+        std::uint64_t stored = 0; ///< number of bytes stored so far, if the stream is stored
+        bool unkept = false;      ///< true if the latest data was not stored, so the sender must send it again
         bool finished = false;
-        std::uint64_t owner = 0; ///< the connection that sends it
+        std::uint64_t owner = 0; ///< the connection that sends the stream
         StreamStore::File kept{};
-        std::shared_ptr<const Key> key{}; ///< its own key, shared with those that refer to it
+        std::shared_ptr<const Key> key{}; ///< key of the stream, shared with those that refer to it
     };
 
     struct Away {
@@ -109,8 +109,8 @@ private:
         std::string address{};
         std::string name{};
         std::string clock{};
-        bool readable = true;                ///< it may have sent something
-        std::optional<TimeNs> stuck_since{}; ///< it does not read its replies
+        bool readable = true;                ///< true if data may have arrived
+        std::optional<TimeNs> stuck_since{}; ///< time since which the sender has not read its replies
         std::map<std::uint32_t, std::shared_ptr<const Key>> streams{};
     };
 
@@ -140,10 +140,10 @@ private:
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
     std::size_t name_bytes_ = 0; ///< total length of the keys of known_
-    std::size_t numbered_ = 0;   ///< streams of all peers
+    std::size_t numbered_ = 0;   ///< number of streams of all peers
     std::deque<std::shared_ptr<const Key>>
-        finished_;                     ///< keys of finished streams in known_, oldest first; some may have begun again
-    std::map<std::string, Away> away_; ///< by the sender's name
+        finished_;                     ///< keys of finished streams in known_, oldest first; some may have restarted
+    std::map<std::string, Away> away_; ///< by name of the sender
     std::deque<SenderNews> back_;      ///< not yet reported
     std::uint64_t accepted_ = 0;
     std::int64_t unheard_ = 0;
@@ -152,7 +152,7 @@ private:
     std::int64_t repeated_ = 0;
 };
 
-/// A temporary folder for streams that arrive or wait to be sent. Errors: Run.
+/// Creates a temporary folder for streams that arrive or wait to be sent. Errors: Run.
 [[nodiscard]] inline Result<TemporaryFolder> makeScratchFolder() {
     return TemporaryFolder::make("bubblescope-steps", runError("cannot create a folder for received or unsent records",
                                                                "set TMPDIR to a folder with room"));

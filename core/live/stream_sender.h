@@ -12,8 +12,8 @@
 
 namespace bubblescope::live {
 
-/// Sends the files of a run to a collector. Buffers only what is in transit: after a broken connection, the collector
-/// reports how much of each stream has arrived, and the file is read again from there. Writers of the files are not
+/// Sends the files of a run to a collector. Buffers only data in transit: after a connection was lost, the collector
+/// reports how much of each stream has arrived, and the file is read again from there. The writers of the files are not
 /// affected. Not thread-safe.
 class StreamSender final : public StreamTarget {
 public:
@@ -25,30 +25,30 @@ public:
         std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
-        bool only_own = false; ///< skip files of other machines, which send them themselves
+        bool only_own = false; ///< skip files written by other machines, which send these files themselves
     };
     explicit StreamSender(Options options);
     ~StreamSender() override;
 
-    /// Connects if necessary; sends and receives what is possible at once. `now` is CLOCK_MONOTONIC. Error: Run or
-    /// Input if trying again would not help, because the collector refused.
+    /// Connects if necessary, and sends and receives as much as possible without waiting. `now` is CLOCK_MONOTONIC.
+    /// Errors: Run or Input if another attempt would be pointless, because the collector rejected this sender.
     [[nodiscard]] Status poll(TimeNs now);
 
-    /// Poll it for reading, and also for writing if requested; negative while there is no connection.
+    /// Descriptor to be polled for reading, and also for writing if requested; negative while there is no connection.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] bool wantsToWrite() const { return connector_ || (link_ && link_->waiting() > 0); }
     [[nodiscard]] bool connected() const { return welcome_; }
-    [[nodiscard]] const std::string& problem() const { return problem_; } ///< error of the last connection
-    /// True if everything fed has arrived, and every stream has ended or its writer has exited. Stays true if the
-    /// collector then closes the connection.
+    [[nodiscard]] const std::string& problem() const { return problem_; } ///< error of the most recent connection
+    /// True if all data passed to feed() has arrived and every stream has ended or its writer has exited. Remains true
+    /// if the collector then closes the connection.
     [[nodiscard]] bool done() const;
-    /// True if every stream has ended or its writer has exited, whether or not the collector has acknowledged that.
+    /// True if every stream has ended or its writer has exited, even if the collector has not acknowledged it yet.
     [[nodiscard]] bool hasEnded() const;
-    /// The time since which the collector has been unable to store data; nothing if it can.
+    /// Time since which the collector has been unable to store data; empty if it can store data.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// The time when the collector last acknowledged anything new; before that, the time of the first poll().
+    /// Time when the collector last acknowledged new data; until then, the time of the first poll().
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
-    /// Bytes sent but not acknowledged.
+    /// Number of bytes that were sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
 
     [[nodiscard]] Stream open(const std::string& name) override;
@@ -72,7 +72,7 @@ private:
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
     void openAtReceiver(std::size_t stream);
-    /// Sends again, some time later, what the collector could not store.
+    /// Resends data that the collector could not store, after some time.
     void tryUnkept(TimeNs now);
     void setAcknowledged(Source& source, std::uint64_t offset, TimeNs now);
     [[nodiscard]] bool allArrived() const;
@@ -80,18 +80,18 @@ private:
     void ping(TimeNs now);
 
     Options options_;
-    std::optional<net::Connector> connector_; ///< while connecting
+    std::optional<net::Connector> connector_; ///< present while a connection is being established
     std::optional<net::Link> link_;
     std::optional<net::Applicant> applicant_; ///< of link_
     bool welcome_ = false;
-    bool done_ = false; ///< when the connection ended
+    bool done_ = false; ///< state of done() when the connection was closed
     std::optional<Error> refused_;
     std::string problem_;
     std::optional<TimeNs> unkept_since_;
     std::optional<TimeNs> acknowledged_at_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
-    int pings_left_ = 0; ///< pings left in a burst; the fastest one is the most accurate
+    int pings_left_ = 0; ///< remaining pings of a burst; the fastest one is the most accurate
     perfetto::StreamMemory stream_memory_;
     std::vector<std::unique_ptr<Source>> sources_;
 };

@@ -16,11 +16,11 @@
 
 namespace bubblescope::live {
 
-/// Stores the data of recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
-/// collector needs them in a folder. As at the source, only the last parts of a trace are kept, within a total quota:
-/// above it, the oldest files of the largest sender are removed. Not thread-safe.
+/// Stores the data of recorded jobs in files. A collector needs these files in a folder, because steps are recognised
+/// from all traces of a job together. As on the recorded machine, only the last parts of a trace are kept, within a
+/// total quota: when it is exceeded, the oldest files of the largest sender are removed. Not thread-safe.
 class StreamStore {
-    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
+    using Process = std::pair<std::string, std::string>; ///< sender, and common prefix of the names of its traces
     struct Kept {
         std::filesystem::path path;
         std::int64_t bytes = 0;
@@ -30,7 +30,7 @@ class StreamStore {
 public:
     static constexpr std::int64_t kUsualQuota = std::int64_t{64} << 30;
 
-    /// The folder is created with the first file.
+    /// The folder is created together with the first file.
     explicit StreamStore(std::filesystem::path dir, std::int64_t quota = kUsualQuota)
         : dir_(std::move(dir)), quota_(quota) {}
     StreamStore(StreamStore&&) = default;
@@ -39,36 +39,36 @@ public:
     StreamStore& operator=(const StreamStore&) = delete;
     ~StreamStore() = default;
 
-    /// One stream's file.
+    /// The file of one stream.
     class File {
     public:
-        /// Bytes received before the kind of stream was known; bounded, because a stream reports its kind at its
-        /// beginning.
+        /// Bytes received before the kind of stream was known; bounded, because a stream reports its kind at the
+        /// start.
         std::string beginning;
-        bool unwanted = false; ///< it belongs to a run that records its own steps, or there is no room
+        bool unwanted = false; ///< true if the run records its own steps, or if there is no space
         std::optional<perfetto::PacketFile> file;
-        std::shared_ptr<Kept> kept; ///< the store's entry; held by files that are still being written
+        std::shared_ptr<Kept> kept; ///< entry in the store; shared with files that are still being written
     };
 
-    /// Takes bytes of the stream that `sender` sends under `name`. `captured` is true if the stream belongs to a
-    /// recorded job, and empty until that is known. Error: Run if they cannot be stored; the same bytes can be passed
-    /// again later.
+    /// Stores bytes of the stream that `sender` sends under `name`. `captured` is true if the stream belongs to a
+    /// recorded job; empty while that is unknown. Errors: Run if the bytes could not be stored; the same bytes can be
+    /// passed again later.
     [[nodiscard]] Status feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
                               std::optional<bool> captured);
-    /// Call when no more data will arrive for that stream.
+    /// Must be called when no more data will arrive for the stream.
     void end(File& file);
 
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// The reason why the latest write failed; empty if everything was written.
+    /// Reason why the most recent write failed; empty if it succeeded.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< bytes on disk
-    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files removed to make room
-    /// Number of processes with files. At most the number of files, which is bounded because their bytes are.
+    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes in files removed to free space
+    /// Number of processes that have files. Bounded by the number of files, which is bounded by the quota in bytes.
     [[nodiscard]] std::size_t processes() const { return parts_.size(); }
     static constexpr std::size_t kMaxFiles = std::size_t{1} << 16;
 
 private:
-    static constexpr std::size_t kParts = 5; ///< per process: the maximum number of parts, and the one being written
+    static constexpr std::size_t kParts = 5; ///< maximum number of parts per process, including the one being written
     struct Sender {
         std::deque<std::shared_ptr<Kept>> files; ///< oldest first
         std::int64_t bytes = 0;
@@ -90,7 +90,7 @@ private:
     std::int64_t bytes_ = 0;
     std::int64_t removed_ = 0;
     std::size_t files_ = 0;
-    std::size_t beginnings_ = 0; ///< bytes of all files' beginnings
+    std::size_t beginnings_ = 0; ///< total size of all files' `beginning`
     std::string problem_;
 };
 

@@ -8,18 +8,18 @@
 
 namespace bubblescope {
 
-/// An order in which each rank runs `ahead` forwards, then pairs of a forward and a backward, then backwards.
+/// An order in which each rank runs `ahead` forwards, then pairs of a forward and a backward, then more backwards.
 struct InterleavedOrder {
-    std::vector<Op> forwards; ///< equal on all ranks
+    std::vector<Op> forwards; ///< the same on all ranks
     std::vector<Op> backwards;
     std::vector<int> ahead; ///< per rank
 
-    /// All chunks of the micro-batches from `first` to before `end`.
+    /// Appends all chunks of the micro-batches in the range [`first`, `end`).
     void addGroup(int chunks, int first, int end);
     [[nodiscard]] bool is(const Schedule& order) const;
 };
 
-/// A rank of interleaved 1F1B as Megatron-core and Paddle number its steps: forwards and backwards apart, each from 0.
+/// A rank of interleaved 1F1B, with forwards and backwards numbered separately from 0, as Megatron-core and Paddle do.
 class InterleavedCalls {
 public:
     InterleavedCalls(const Schedule& order, Rank rank, bool batched, int ahead);
@@ -32,7 +32,7 @@ public:
     void computeForward(std::size_t step) { calls.compute(forwards_[step]); }
     void computeBackward(std::size_t step) { calls.compute(backwards_[step]); }
 
-    /// The next activation, or gradient, that a chunk receives.
+    /// Next activation or gradient that a chunk receives.
     std::optional<Action> nextInput(Chunk chunk) { return next(OpKind::Forward, inputs_, chunk); }
     std::optional<Action> nextGradient(Chunk chunk) { return next(OpKind::Backward, gradients_, chunk); }
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The transfers with the ranks before and after a rank that one call of Megatron-core or Paddle posts.
+/// Transfers between a rank and its two neighbours that are posted by one call of Megatron-core or Paddle.
 struct NeighbourCall {
     std::optional<Action> send_previous;
     std::optional<Action> receive_previous;
@@ -20,22 +20,22 @@ struct NeighbourCall {
 /// Builds the actions of a rank that posts its transfers in such calls.
 class NeighbourCalls {
 public:
-    /// `batched`: a call is one group. Otherwise even ranks post their sends before receives and odd ranks after them.
+    /// `batched`: a call is one group. Otherwise, even ranks post sends before receives, and odd ranks after them.
     NeighbourCalls(const Schedule& order, Rank rank, bool batched);
 
     void compute(std::size_t op);
     void post(const NeighbourCall& call);
     void wait(const std::optional<Action>& transfer);
     void waitForAll(const NeighbourCall& call);
-    /// Posts, then waits for all.
+    /// Posts all transfers of the call, then waits for all of them.
     void postAndWait(const NeighbourCall& call);
 
     [[nodiscard]] const std::vector<Op>& ops() const { return order_.ranks[rank_.index()]; }
     [[nodiscard]] bool isFirst() const { return rank_.value == 0; }
     [[nodiscard]] bool isLast() const { return rank_.value == order_.pp - 1; }
-    /// The send of an op's output; nothing if no stage needs it.
+    /// The send of an op's output; empty if no stage needs the output.
     [[nodiscard]] std::optional<Action> send(const Op& op) const;
-    /// The receive of an op's input; nothing if it needs none.
+    /// The receive of an op's input; empty if the op needs none.
     [[nodiscard]] std::optional<Action> receive(const Op& op) const;
     [[nodiscard]] std::vector<Action> take() { return std::move(actions_); }
 

@@ -10,14 +10,14 @@ namespace bubblescope {
 /// True for 1F1B with one stage per rank.
 [[nodiscard]] bool isOneFOneB(const Schedule& order);
 
-/// How a rank sends and receives between an F and a B of the steady phase.
+/// Calls with which a rank sends and receives between an F and a B of the steady phase.
 enum class PairCalls : std::uint8_t {
-    Batched,  ///< one call, a group
-    Separate, ///< one call, one after another
-    Single,   ///< a call each; the receive of an F comes before the send of the B
+    Batched,  ///< one call, whose transfers form a group
+    Separate, ///< one call, whose transfers are posted one after another
+    Single,   ///< one call per transfer; the receive of an F comes before the send of the B
 };
 
-/// The actions of a rank of 1F1B in Megatron-core and Paddle, which wait for each call at once.
+/// Actions of a rank of 1F1B in Megatron-core and Paddle, which wait for each call immediately after it.
 [[nodiscard]] std::vector<Action> oneFOneBCalls(const Schedule& order, Rank rank, PairCalls pairs);
 
 } // namespace bubblescope

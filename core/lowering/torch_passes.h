@@ -7,21 +7,21 @@
 
 namespace bubblescope {
 
-/// Rules for when a rank gathers and frees the weights of its stages and reduces their gradients.
+/// Rules that determine when a rank gathers and frees the weights of its stages and reduces their gradients.
 struct WeightRules {
     int max_active_stages = 3;
-    int lookahead = 3; ///< number of stages to gather ahead
+    int lookahead = 3; ///< number of stages whose weights are gathered in advance
     bool defer_reduce_grad_wait = false;
 };
 
-/// A rank's ops with UNSHARD, RESHARD, REDUCE_GRAD and WAIT_REDUCE_GRAD inserted as PyTorch's _add_unshard_reshard and
-/// _add_reduce_grad do. Error: Usage for an overlapped pair that uses more stages than may be active.
+/// Inserts UNSHARD, RESHARD, REDUCE_GRAD and WAIT_REDUCE_GRAD into a rank's ops, as PyTorch's _add_unshard_reshard and
+/// _add_reduce_grad do. Error: Usage if an overlapped pair uses more stages than may be active.
 [[nodiscard]] Result<std::vector<Action>> withWeightActions(const Schedule& order, Rank rank, const WeightRules& rules);
 
-/// Moves waits for sends forward so that no rank has more than `limit` sends outstanding, as PyTorch's
+/// Moves waits for sends to earlier positions so that no rank has more than `limit` outstanding sends, as PyTorch's
 /// _add_wait_send_budget does. Before a send that would exceed the limit, the rank waits for the oldest send whose
-/// receive is certainly posted by then, otherwise for the oldest one for which waiting closes no cycle. Every send must
-/// have one wait and one receive. Errors: Usage, naming the send before which there is no such wait; Input if the
+/// receive is certainly posted by then, or else for the oldest send for which waiting causes no cycle. Every send must
+/// have exactly one wait and one receive. Errors: Usage, with the send for which no such wait exists; Input if the
 /// actions already form a cycle.
 [[nodiscard]] Status limitOutstandingSends(LoweredSchedule& lowered, int limit);
 

@@ -10,24 +10,24 @@
 #include <string_view>
 #include <vector>
 
-/// A server of the Model Context Protocol: messages of JSON-RPC 2.0, one per line.
+/// A server for the Model Context Protocol, with one JSON-RPC 2.0 message per line.
 
 namespace bubblescope::mcp {
 
 /// The result of a tool call.
 struct ToolAnswer {
-    std::string text;    ///< readable without `data`
-    nlohmann::json data; ///< an object
+    std::string text;    ///< must be understandable without `data`
+    nlohmann::json data; ///< a JSON object
 };
 
-/// A tool that a client may call.
+/// A tool that clients may call.
 struct Tool {
     std::string name;
     std::string title;
     std::string about;
     /// JSON schema of an object: "properties" with a "type" of string, integer, or array of strings, and "required".
     nlohmann::json input;
-    /// `arguments` fit the schema. An error is returned to the client, which may call again.
+    /// The `arguments` conform to the schema. An error is returned to the client, which may then call again.
     std::function<Result<ToolAnswer>(const nlohmann::json& arguments)> call;
 };
 
@@ -35,8 +35,8 @@ class Session {
 public:
     Session(std::string version, std::string instructions, std::vector<Tool> tools);
 
-    /// The response to a line from the client, without a line end; nothing for notifications. The session continues,
-    /// whatever a line contains.
+    /// Returns the response to a line from the client, without a line end; empty for notifications. The session
+    /// continues after invalid lines.
     [[nodiscard]] std::optional<std::string> answer(std::string_view line);
 
 private:

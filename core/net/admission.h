@@ -19,18 +19,18 @@
 
 namespace bubblescope::net {
 
-/// Admits processes that have a secret (senders of streams, ranks of a job) and rejects all others. Both ends prove
-/// that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end, and
-/// the joiner's statement about itself.
+/// Admits processes that have a secret (senders of streams, ranks of a job) and rejects all other processes. Both ends
+/// prove that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end,
+/// and the joiner's description of itself.
 ///
-/// A connection without a proof is a stranger. Only a limited number of them is held, each for a few seconds and a few
-/// bytes. When there are too many, the oldest stranger from the address with the most strangers is dropped. The answer
-/// to a wrong proof is delayed; the delay grows with the number of wrong proofs from that address. Not thread-safe.
+/// A connection without a proof so far is a stranger. The number of strangers is limited, as are the time and memory of
+/// each. If there are too many, the oldest stranger from the address with the most strangers is dropped. Replies to
+/// wrong proofs are delayed; the delay grows with the number of wrong proofs from the same address. Not thread-safe.
 class Admission {
 public:
     struct Options {
         std::string secret;
-        std::string refusal; ///< reason given to a process without the secret
+        std::string refusal; ///< reason that is sent to processes without the secret
         std::optional<TlsSettings> tls{};
     };
     /// `listener` must be open. Error: Run.
@@ -39,21 +39,21 @@ public:
     struct Admitted {
         Link link;
         std::string address;
-        std::string statement; ///< the joiner's statement about itself
-        Frame welcome;         ///< to send to the joiner, unless it is refused
+        std::string statement; ///< the joiner's description of itself
+        Frame welcome;         ///< frame for the joiner, unless it is rejected
     };
-    /// Accepts connections and reads what strangers sent, without waiting. Returns those that proved to have the
-    /// secret, at most `room` of them. `now` is on a monotonic clock.
+    /// Accepts connections and reads data from strangers, without waiting. Returns at most `room` processes that have
+    /// proved that they have the secret. `now` is a time on a monotonic clock.
     [[nodiscard]] std::vector<Admitted> poll(TimeNs now, std::size_t room);
     /// Stops admitting processes.
     void close();
-    /// The answer to a joiner that has the secret but is refused.
+    /// The reply to a joiner that has the secret but is rejected.
     [[nodiscard]] static Frame refusal(std::string reason);
 
-    /// Becomes readable when poll() has something to do.
+    /// Becomes readable when poll() should be called.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] std::size_t strangers() const { return strangers_.size(); }
-    [[nodiscard]] std::int64_t refused() const { return refused_; } ///< wrong proofs
+    [[nodiscard]] std::int64_t refused() const { return refused_; } ///< number of wrong proofs
     [[nodiscard]] std::int64_t evicted() const { return evicted_; } ///< strangers dropped to make room for others
 
 private:
@@ -62,12 +62,12 @@ private:
         Nonce nonce{};
         std::string address{};
         TimeNs since{0};
-        std::optional<TimeNs> refuse_at{};  ///< when to answer its wrong proof
-        bool refused = false;               ///< the refusal was sent
+        std::optional<TimeNs> refuse_at{};  ///< time at which to reply to a wrong proof
+        bool refused = false;               ///< true if the rejection was sent
         std::optional<Admitted> admitted{}; ///< the admitted process, without its link
-        bool broken = false;                ///< it violated the protocol
+        bool broken = false;                ///< true if the protocol was violated
     };
-    /// An address that has sent wrong proofs.
+    /// An address from which wrong proofs were received.
     struct Suspect {
         int wrong = 0;
         TimeNs last{0};
@@ -90,21 +90,21 @@ private:
     std::int64_t evicted_ = 0;
 };
 
-/// The joining end of an Admission, for one connection.
+/// The joining end of an Admission, for a single connection.
 class Applicant {
 public:
     Applicant(std::string secret, std::string statement)
         : secret_(std::move(secret)), statement_(std::move(statement)) {}
 
-    /// Answers the listener's challenge, the first frame that it sends. Error: Run if that frame is not a challenge.
+    /// Replies to the challenge, the first frame sent by the listener. Error: Run if the frame is not a challenge.
     [[nodiscard]] Result<Frame> answer(const Frame& challenge);
-    /// True if the welcome proves that the listener has the secret.
+    /// True if the frame proves that the listener has the secret.
     [[nodiscard]] bool trusts(const Frame& welcome) const;
 
 private:
     std::string secret_;
     std::string statement_;
-    std::string proved_; ///< the message that both proofs sign
+    std::string proved_; ///< the message from which both proofs are computed
 };
 
 } // namespace bubblescope::net

@@ -11,37 +11,37 @@
 #include <string_view>
 #include <system_error>
 
-/// TCP over Asio, which this header does not expose. Nothing here throws. Only calls that are documented as waiting can
-/// block.
+/// TCP connections based on Asio, which this header does not expose. No function throws. Only functions that are
+/// documented as waiting can block.
 ///
-/// Use each object from one thread at a time. A listener and the sockets that it accepted share an event loop, so only
-/// one of their waiting calls may be active at a time.
+/// Each object may be used by only one thread at a time. A listener and the sockets that it accepted share an event
+/// loop. Therefore, only one of them may be in a waiting call at a time.
 
 namespace bubblescope::net {
 
-/// An address to listen on or to connect to.
+/// An address to which to listen or connect.
 struct Address {
     std::string host; ///< "127.0.0.1" by default
     int port = 0;     ///< 0 = any free port, for listening
 
     [[nodiscard]] std::string text() const; ///< "host:port"
-    /// True if the host is written as a loopback address or "localhost".
+    /// True if the host is a loopback address or "localhost".
     [[nodiscard]] bool isLoopback() const;
 };
 
-/// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback, so that nothing is exposed
-/// unless requested. Errors: Usage.
+/// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback address, so that nothing is
+/// exposed unless requested. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
-/// For a stream without TLS, which others could read and change in transit. Error: Usage unless the address is the
-/// loopback; `encrypting` names the options that encrypt.
+/// Check for streams without TLS, which others could read and modify in transit. Error: Usage unless this is a loopback
+/// address; `encrypting` lists the options that enable encryption.
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;
 /// If empty, calls wait until the other end closes the connection.
 using Deadline = std::optional<Clock::time_point>;
 
-/// A TCP connection; closed by the destructor.
+/// A TCP connection, which the destructor closes.
 class Socket {
 public:
     struct State; ///< Asio's
@@ -54,15 +54,15 @@ public:
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
     void close() { *this = Socket(); }
-    /// For poll(2) and the like; −1 if not open.
+    /// Descriptor for functions such as poll(2); −1 if not open.
     [[nodiscard]] int descriptor() const;
-    /// The other end's IP address, without its port; empty if the connection has ended.
+    /// IP address of the other end, without its port; empty if the connection has ended.
     [[nodiscard]] std::string peer() const;
 
-    /// The progress of a call that does not wait.
+    /// Result of a call that does not wait.
     struct Progress {
-        std::size_t bytes = 0;    ///< 0: nothing can be transferred now
-        bool ended = false;       ///< the connection has ended
+        std::size_t bytes = 0;    ///< number of transferred bytes; 0 if none can be transferred now
+        bool ended = false;       ///< true if the connection has ended
         std::error_code reason{}; ///< reason for the end; none if the other end closed the connection
     };
     [[nodiscard]] Progress readSome(char* data, std::size_t bytes);
@@ -73,16 +73,16 @@ public:
     [[nodiscard]] Outcome read(char* data, std::size_t bytes, Deadline deadline);
     [[nodiscard]] Outcome write(std::string_view data, Deadline deadline);
 
-    /// Shuts down writing. False if the connection has ended.
+    /// Shuts down the sending direction. Returns false if the connection has ended.
     bool shutdownWrite();
-    /// Makes the system detect within a minute that the other host has become unreachable.
+    /// Makes the system detect within a minute that the other host is unreachable.
     void enableKeepAlive();
 
 private:
     std::unique_ptr<State> state_;
 };
 
-/// Accepts connections, which are configured to send small messages without delay.
+/// Accepts connections and configures them to send small messages without delay.
 class Listener {
 public:
     struct State;
@@ -93,29 +93,29 @@ public:
     Listener& operator=(Listener&& other) noexcept;
     ~Listener();
 
-    /// Listens on the first usable address of the host; sets `address.port` to the actual port. Error: Run, naming the
+    /// Listens on the first usable address of the host and sets `address.port` to the actual port. Error: Run, with the
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// Listens where others can reach this host under the name that they use for it: on the interface with that address
-    /// or, if there is none (a name that this host resolves to its loopback, a translated address), on all interfaces.
-    /// Not open on failure; `failed` has the reason.
+    /// Listens where other hosts can reach this host under the name that they use for it: on the interface with that
+    /// address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
+    /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
     [[nodiscard]] int descriptor() const;
 
-    /// The next connection; not open if none is pending.
+    /// Returns the next connection, which is not open if none is pending.
     [[nodiscard]] Socket accept();
-    /// Waits for the next connection. Not open at the deadline, or when none can be accepted; `failed` then has the
-    /// reason.
+    /// Waits for the next connection. The result is not open if the deadline has passed or connections cannot be
+    /// accepted; `failed` then contains the reason.
     [[nodiscard]] Socket accept(Deadline deadline, std::error_code& failed);
 
 private:
     std::unique_ptr<State> state_;
 };
 
-/// A connection being established: resolves the host's name and tries its addresses one after another, each for at most
-/// `attempt`. Destroying it cancels the connection, but waits for a name lookup in progress.
+/// Establishes a connection: resolves the host name and tries each of its addresses for at most `attempt`. The
+/// destructor cancels the connection, but waits for a name lookup in progress.
 class Connector {
 public:
     explicit Connector(const Address& address, Clock::duration attempt = std::chrono::seconds(10));
@@ -126,16 +126,16 @@ public:
     enum class Stage : std::uint8_t { UnderWay, Connected, Failed };
     /// Makes progress without waiting.
     [[nodiscard]] Stage poll();
-    /// Waits until it is settled or the deadline passes.
+    /// Waits until the connection has been established or has failed, or until the deadline.
     [[nodiscard]] Stage wait(Deadline deadline);
 
-    /// The socket. Call once, when connected.
+    /// Returns the established connection. May be called only once.
     [[nodiscard]] Socket take();
-    /// The reason for the failure, or for the last failed attempt so far, in the system's words.
+    /// Reason for the failure, or for the failure of the last attempt until now, as a system message.
     [[nodiscard]] const std::string& reason() const;
-    /// True if it failed because the host name is unknown.
+    /// True if the connection failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;
-    /// The descriptor of the current attempt, which becomes writable when the attempt is settled; −1 during a name
+    /// Descriptor of the current attempt, which becomes writable when the attempt succeeds or fails; −1 during a name
     /// lookup.
     [[nodiscard]] int descriptor() const;
 

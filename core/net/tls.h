@@ -9,32 +9,32 @@
 
 namespace bubblescope::net {
 
-/// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Does no I/O.
+/// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Performs no I/O.
 class TlsSession {
 public:
     struct State; ///< OpenSSL's
 
     explicit TlsSession(std::shared_ptr<State> state) : state_(std::move(state)) {}
-    /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input if the connection cannot
-    /// be trusted or is damaged.
+    /// Processes bytes from the other end and appends the decrypted text to `said`. Error: Input if the connection is
+    /// damaged or cannot be trusted.
     [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
-    /// Encrypts text to send. The text is queued until the handshake is complete.
+    /// Encrypts text for the other end. The text is queued until the handshake is complete.
     [[nodiscard]] Status say(std::string_view text);
-    /// Bytes for the other end since the last call.
+    /// Returns the bytes to send to the other end since the last call.
     [[nodiscard]] std::string takeBytes();
 
 private:
     std::shared_ptr<State> state_;
 };
 
-/// Settings shared by the sessions of one side.
+/// Settings shared by all sessions of one side.
 class TlsSettings {
 public:
-    /// For the listening side: presents this certificate (PEM, with its chain) with this private key. Errors: Input,
-    /// naming the file; Usage in a build without OpenSSL.
+    /// Settings for the listening side, which presents this certificate (PEM, with its chain) with this private key.
+    /// Errors: Input, with the file name; Usage in a build without OpenSSL.
     [[nodiscard]] static Result<TlsSettings> forListening(const std::string& certificate, const std::string& key);
-    /// For the connecting side: trusts certificates signed by these (PEM) and no others, and requires `host` to be the
-    /// name in the presented certificate.
+    /// Settings for the connecting side, which trusts only certificates signed by these (PEM), and requires that the
+    /// certificate presented is for `host`.
     [[nodiscard]] static Result<TlsSettings> forConnecting(const std::string& trusted, const std::string& host);
 
     [[nodiscard]] Result<TlsSession> begin() const;

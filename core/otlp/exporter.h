@@ -13,25 +13,25 @@
 
 namespace bubblescope::otlp {
 
-/// Where a collector receives OTLP over HTTP.
+/// Address of a collector that receives OTLP over HTTP.
 struct Collector {
-    std::string url; ///< as the user wrote it
+    std::string url; ///< URL as entered by the user
     net::Address address;
-    std::string path; ///< before /v1/traces; empty, or begins with '/'
+    std::string path; ///< path before /v1/traces; either empty or starts with '/'
 
-    /// "http://HOST[:PORT][/PATH]", or "HOST[:PORT]"; the default port is 4318. Errors: Usage; also for https.
+    /// Parses "http://HOST[:PORT][/PATH]" or "HOST[:PORT]"; the default port is 4318. Errors: Usage, also for https.
     [[nodiscard]] static Result<Collector> parse(std::string_view url);
 };
 
-/// Sends the telemetry's spans and metrics, waits for the answers. Errors: Run, naming the collector: it cannot be
-/// reached, does not answer in time, or rejects something.
+/// Sends the spans and metrics in `telemetry` and waits for the replies. Errors: Run, with the collector, if it cannot
+/// be reached, does not reply in time, or rejects some of the data.
 [[nodiscard]] Status send(const Collector& collector, const Telemetry& telemetry, std::chrono::milliseconds patience);
 
-/// Sends telemetry in the background. After a failure, sends it again after a pause; beyond a limit, drops the oldest.
-/// No call waits, except finish().
+/// Sends telemetry in the background. After a failure, resends after a pause; drops the oldest telemetry if the queue
+/// is full. Only finish() blocks.
 class Exporter {
 public:
-    static constexpr std::size_t kQueue = 256; ///< number of Telemetry to keep
+    static constexpr std::size_t kQueue = 256; ///< maximum number of queued Telemetry objects
 
     /// `patience` is the limit of one attempt, `pause` the first pause after a failure; it doubles up to 32 times that.
     explicit Exporter(Collector collector, std::chrono::milliseconds patience = std::chrono::seconds(5),
@@ -41,9 +41,9 @@ public:
     ~Exporter();
 
     void add(Telemetry telemetry);
-    /// The reason for the last failure; empty if there was none since the last call.
+    /// Returns the reason for the last failure; empty if there was none since the last call.
     [[nodiscard]] std::string takeProblem();
-    /// Waits at most this long until everything is sent. Returns the number of Telemetry that was not.
+    /// Waits at most this long until everything has been sent. Returns the number of Telemetry objects left.
     std::size_t finish(std::chrono::milliseconds longest);
     [[nodiscard]] std::size_t dropped() const;
 
@@ -51,7 +51,7 @@ private:
     struct State;
     static void work(const std::shared_ptr<State>& state);
 
-    std::shared_ptr<State> state_; ///< shared with the thread, which may be inside a name lookup at the end
+    std::shared_ptr<State> state_; ///< shared with the thread, which may outlive this object in a name lookup
     std::thread thread_;
 };
 

@@ -7,21 +7,21 @@
 #include <string_view>
 #include <vector>
 
-/// OpenTelemetry's data model, as far as steps and findings need it, in the JSON encoding of its protocol (OTLP 1.x).
+/// The part of OpenTelemetry's data model used for steps and findings, in the JSON encoding of its protocol (OTLP 1.x).
 namespace bubblescope::otlp {
 
 using Attributes = report::Value::Object; ///< values are strings, integers, numbers or booleans
 
-/// Something that happened from one time to another. Times are since 1970, UTC.
+/// An activity with a start and an end. Times are relative to 1970-01-01 UTC.
 struct Span {
     std::string trace;  ///< 32 hexadecimal digits
     std::string id;     ///< 16 hexadecimal digits
-    std::string parent; ///< 16 hexadecimal digits; empty for the first span of a trace
+    std::string parent; ///< 16 hexadecimal digits; empty for the root span of a trace
     std::string name;
     TimeNs begin{0};
     TimeNs end{0};
     Attributes attributes;
-    std::string error; ///< not empty: the span's status is an error with this message
+    std::string error; ///< if not empty, the span's status is an error with this message
 };
 
 struct Point {
@@ -29,11 +29,11 @@ struct Point {
     Attributes attributes;
 };
 
-/// A number with a name. A total counts from `Telemetry::began` on; other metrics are current values.
+/// A named number. Totals count from `Telemetry::began`; other metrics are current values.
 struct Metric {
     std::string name;
     std::string description;
-    std::string unit; ///< in UCUM: "s", "1", "{step}"
+    std::string unit; ///< UCUM unit: "s", "1", "{step}"
     bool total = false;
     std::vector<Point> points;
 };
@@ -42,19 +42,19 @@ struct Telemetry {
     std::string version; ///< of this program
     Attributes resource; ///< describes the run
     TimeNs began{0};
-    TimeNs now{0}; ///< time of the metrics' values
+    TimeNs now{0}; ///< time at which the metrics have their values
     std::vector<Span> spans;
     std::vector<Metric> metrics;
 };
 
-/// Bodies of requests for /v1/traces and /v1/metrics.
+/// Request bodies for /v1/traces and /v1/metrics.
 [[nodiscard]] std::string tracesJson(const Telemetry& telemetry);
 [[nodiscard]] std::string metricsJson(const Telemetry& telemetry);
 
-/// The name of a span or a trace, with `bytes` of up to 16: the same for the same seed, never all zeros.
+/// Identifier of a span or a trace with up to 16 `bytes`; depends only on the seed and is never all zeros.
 [[nodiscard]] std::string identifier(std::string_view seed, int bytes);
 
-/// The current time since 1970, UTC.
+/// The current time since 1970-01-01 UTC.
 [[nodiscard]] TimeNs utcNow();
 
 } // namespace bubblescope::otlp

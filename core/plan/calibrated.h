@@ -14,21 +14,21 @@ namespace bubblescope::plan {
 /// A change to the pipeline of a recorded run, with its predicted effect.
 struct CalibratedPlan {
     PipelineChange change;
-    std::vector<std::string> texts; ///< the change, in the syntax of parseScenario(), for `whatif`
+    std::vector<std::string> texts; ///< the change, in the syntax of parseScenario(), for use with `whatif`
     Prediction prediction;          ///< the result of predict() for this change
     double bubble_rate = 0;         ///< predicted idle fraction of the pipeline's time
 };
 
 struct CalibratedResult {
     std::vector<CalibratedPlan> plans; ///< shortest step first
-    std::size_t judged = 0;            ///< number of choices simulated with the run's mean times
+    std::size_t judged = 0;            ///< number of configurations that were simulated with the run's mean times
 };
 
-/// The best schedules, chunks, micro-batches and layer splits for a run's ranks, based on its measured times: a stage
-/// takes the sum of its layers' times, and half a micro-batch takes half the time. Every choice is simulated with the
-/// mean op times and the mean time between ops; the best are then predicted as `whatif` does, so both report the same
-/// step time. If the layers are unknown, each stage is divided into equal parts. Errors: Usage if nothing in the space
-/// can run; those of predict(); Cancelled.
+/// Finds the best schedules, numbers of chunks and micro-batches, and layer splits for a run's ranks, based on its
+/// measured times: the time of a stage is the sum of its layers' times, and half a micro-batch takes half the time.
+/// Every configuration is simulated with the mean op times and the mean time between ops; the best ones are then
+/// predicted as in `whatif`, so that both report the same step time. If the layers are unknown, each stage is divided
+/// into equal parts. Errors: Usage if no configuration can run; those of predict(); Cancelled.
 [[nodiscard]] Result<CalibratedResult> searchCalibrated(const RunModel& run, const Schedule& order, const ModelCut& cut,
                                                         const Space& space, const JobControl& control);
 

@@ -6,10 +6,10 @@
 
 namespace bubblescope::plan {
 
-/// A rank's seconds, by purpose.
+/// Seconds of a rank by purpose.
 struct Seconds {
     double compute = 0;
-    double recompute = 0; ///< repeated forwards, their communication included
+    double recompute = 0; ///< repeated forwards, including their communication
     double tensor = 0;    ///< exposed communication of tensor parallelism
     double context = 0;   ///< exposed communication of context parallelism
     double experts = 0;   ///< exposed communication of expert parallelism
@@ -21,10 +21,10 @@ struct Seconds {
     friend Seconds operator*(Seconds a, double times);
 };
 
-/// Seconds that a part of the model takes on one rank for one micro-batch.
+/// Seconds of a part of the model on one rank for one micro-batch.
 struct OpSeconds {
     Seconds forward;
-    Seconds input_grad; ///< recomputation included
+    Seconds input_grad; ///< includes recomputation
     Seconds weight_grad;
 
     [[nodiscard]] Seconds all() const { return forward + input_grad + weight_grad; }
@@ -34,22 +34,22 @@ struct OpSeconds {
 
 /// Times of a transformer's parts in a layout, from first principles, per micro-batch of T = b·s/cp tokens:
 ///
-/// - A matrix product of T×n and n×m takes the longer of two times: its FLOPs at the rate of matrix products, reduced
-///   by the factor d/(d+128) for the smallest dimension d, and its operands' bytes at the memory bandwidth; at least 2
-///   µs. Its two gradients are products of the same size. A rank's experts run as one grouped product, in which d is at
-///   most an expert's number of tokens.
-/// - Fused causal attention: half of 4·T·s·h/t FLOPs forward, 2.5 times that backward. Without fusion: the full square
-///   as two products and 12 bytes forward, 16 backward per score.
-/// - Element-wise ops take the time to move their bytes: norms, residuals, the activation, rotations of Q and K; the
-///   backward takes half as much again.
-/// - Tensor parallelism: an all-gather before attention and before the MLP, and a reduce-scatter after each, forward
-///   and backward, of T·h elements. Context parallelism: keys and values are passed around a ring, overlapped with
-///   attention.
-/// - Experts: tokens are spread evenly. Each rank sends its T/t tokens to k experts with one all-to-all, and gets the
-///   results back with another, of k·h·T/t elements, forward and backward. Permuting tokens before and after moves the
-///   same number of elements twice each.
-/// - Recomputation repeats the forward, its communication included; selective recomputation, K's, the attention
-///   output's and the gate's products and everything element-wise, for whose inputs it gathers twice.
+/// - A product of a T×n and an n×m matrix lasts as long as the slower of computation and memory access, and at least
+///   2 µs. Computation runs at the rate of matrix products, reduced by the factor d/(d+128) for the smallest dimension
+///   d. The product's two gradients are products of the same size. A rank's experts run as one grouped product, in
+///   which d is at most an expert's number of tokens.
+/// - Fused causal attention: half of 4·T·s·h/t FLOPs in the forward, 2.5 times as many in the backward. Unfused: the
+///   full square as two products, and 12 bytes per score in the forward, 16 in the backward.
+/// - Element-wise ops last as long as their memory accesses: norms, residuals, the activation, rotations of Q and K.
+///   Their backward takes 1.5 times as long.
+/// - Tensor parallelism: an all-gather before attention and the MLP, and a reduce-scatter after each, of T·h elements
+///   in both passes.
+/// - Context parallelism: keys and values are passed around a ring, which overlaps with attention.
+/// - Experts: tokens are assumed to be spread evenly. In both passes, each rank sends its T/t tokens to k experts with
+///   one all-to-all of k·h·T/t elements, and receives the results with another. Permuting the tokens before and after
+///   moves the same number of elements twice each.
+/// - Recomputation repeats the forward, including its communication. Selective recomputation repeats the products of K,
+///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {
 public:
     /// `shape` is valid and complete (withDefaults()); its micro-batch, tp and recomputation are the layout's.
