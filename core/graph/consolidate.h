@@ -13,26 +13,26 @@
 
 namespace bubblescope {
 
-/// Re-times a step within its slack so that idle time collects at the closed forms' positions. The makespan, every op's
-/// duration, every rank's order and every transfer's latency stay the same. Ops only move later; the halves of an
-/// overlapped pair move together. Closed-form positions refer to this result. A step whose ops are incomplete or
-/// contradict the dependencies is returned unchanged.
+/// Re-times a step within its slack so that idle time collects where the closed forms place it. The makespan, every
+/// op's duration, every rank's order and every transfer's latency stay the same. Ops only move later, and the halves of
+/// an overlapped pair move together. Closed-form positions refer to the re-timed step. A step with missing ops, or with
+/// an order that contradicts the dependencies, is returned unchanged.
 ///
-/// In 1F1B the result is unique. Schedules with more warm-up leave open how much of the middle bubble lies before the
-/// steady phase and how much after it. `before_steady` (per rank, may be shorter than pp) is the desired time before
-/// it, respected as far as the slack allows. Without it, as little as possible lies before the steady phase.
+/// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be split between the time before
+/// and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time before the
+/// steady phase, respected as far as the slack allows. Without it, this time is as short as possible.
 ///
-/// Slack leaves further choices. Warm-up stays as early as observed, so that its gaps stay in place. A steady phase
-/// whose gaps no delay can close begins as late as the makespan allows. Cool-down runs as late as possible, except that
-/// the weight gradients after a rank's last input gradient follow it immediately.
+/// Other choices are fixed as follows. Warm-up stays as early as observed, so that its gaps stay in place. If no delay
+/// can close the gaps in the steady phase, the phase starts as late as the makespan allows. Cool-down runs as late as
+/// possible, but the weight gradients after a rank's last input gradient follow it immediately.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
-/// consolidate() for successive steps of a run. Units and their dependencies are computed once for all steps of the
-/// same order, and shared (ExecutedUnits).
+/// consolidate() for successive steps of a run. Steps with the same order share their units and dependencies
+/// (ExecutedUnits).
 class Consolidation {
 public:
-    /// `step` must live until the next call of assign(), or as long as this object. `ran` must be the units of the
-    /// step; if null, they are computed here.
+    /// `step` must outlive this object or remain valid until the next call of assign(). `ran` must contain the units of
+    /// the step; if null, the constructor computes them.
     explicit Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// True if the step has the same order as the previous one.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
 
 private:
-    /// The part of its rank's step that a unit belongs to.
+    /// The phase of the rank's step that a unit belongs to.
     enum class Part : std::uint8_t {
         WarmUp,
         Steady,
@@ -57,13 +57,13 @@ private:
         UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit if there is none
         UnitIndex first_steady = kNoUnit;  ///< kNoUnit for a rank without a steady phase
     };
-    /// An op of a pair within its unit.
+    /// The position of an op of a pair within its unit.
     struct Half {
         TimeNs begin{0}; ///< offset from its unit's start
         TimeNs end{0};
     };
-    /// A unit's input from another unit of the same rank. If the ops of a rank do not overlap, this follows from the
-    /// rank's order.
+    /// A unit's input from another unit of the same rank. Needed only if ops of the rank overlap; otherwise the rank's
+    /// order implies it.
     struct OwnInput {
         UnitIndex unit = kNoUnit; ///< the waiting unit
         UnitIndex from = kNoUnit;
@@ -95,10 +95,10 @@ private:
 
     const StepTimeline* step_;
     std::shared_ptr<const ExecutedUnits> ran_;
-    // These depend only on the order.
+    // Members that depend only on the order.
     std::vector<Part> part_; ///< per unit
     std::vector<RankUnits> ranks_;
-    // These depend on the step's times.
+    // Members that depend on the step's times.
     ListToFill<TimeNs> lag_;           ///< per edge of the units: from the start of one to the start of the other
     std::vector<OwnInput> own_inputs_; ///< by unit
     ListToFill<TimeNs> latency_;       ///< per op: the time of the receive that feeds it; 0 if unknown

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// A payload on its way from one rank to another.
+/// A payload sent from one rank to another.
 struct Transfer {
     Payload payload = Payload::Activation;
     Microbatch microbatch;
@@ -25,8 +25,8 @@ struct Transfer {
     return {payloadOf(op.kind), op.microbatch, op.sequence, graph.stage(index), graph.rank(index)};
 }
 
-/// A cost model tabulated for one schedule, for fast lookups of the times of ops and transfers. Refers to the model,
-/// which must outlive it.
+/// A cost model tabulated for one schedule, for fast lookups of op and transfer times. Stores a reference to the model,
+/// which must outlive the table.
 class CostTable {
 public:
     CostTable(const Schedule& schedule, const CostModel& costs);
@@ -39,12 +39,12 @@ public:
         return times_[costs_.stages.empty() ? 0 : graph.stage(index).index()][static_cast<std::size_t>(op.kind)];
     }
 
-    /// Time of an op, or of a pair that runs as one.
+    /// Time for an op, or for a pair that runs as one unit.
     [[nodiscard]] TimeNs unit(const OpGraph& graph, OpIndex index, OpIndex partner) const {
         return partner == kNoOp ? op(graph, index) : pair(graph, index, partner);
     }
 
-    /// Sets `out` to the transfer that an op sends; false if no other rank needs its output.
+    /// Sets `out` to the transfer that sends the output of an op. Returns false if no other rank needs the output.
     [[nodiscard]] bool leaves(const OpGraph& graph, OpIndex index, Transfer& out) const {
         const Op& op = graph.op(index);
         const bool forward = op.kind == OpKind::Forward;
@@ -66,7 +66,7 @@ public:
         return transfers_[way(from, out.to)][static_cast<std::size_t>(out.payload)];
     }
 
-    /// Number of the communication stream that a transfer queues on, below streamCount(); -1 for none.
+    /// Index of the communication stream used by a transfer, below streamCount(); -1 if none.
     [[nodiscard]] int stream(Rank from, const Transfer& out) const;
     [[nodiscard]] std::size_t streamCount() const { return transfers_.size(); }
 
@@ -74,8 +74,8 @@ public:
     [[nodiscard]] TimeNs longest() const;
 
 private:
-    /// In all placements, consecutive stages are on neighbouring ranks (the last and the first rank are neighbours
-    /// too), so a rank sends to at most two others.
+    /// In all placements, consecutive stages are on neighbouring ranks, where the last and the first rank are
+    /// neighbours too. Therefore a rank sends to at most two others.
     [[nodiscard]] std::size_t way(Rank from, Rank to) const {
         return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
     }
@@ -85,7 +85,7 @@ private:
     int pp_;
     int apart_;
     std::vector<std::array<TimeNs, 5>> times_;     ///< per stage, or one for all; by kind
-    std::vector<std::array<TimeNs, 2>> transfers_; ///< per way; by payload
+    std::vector<std::array<TimeNs, 2>> transfers_; ///< per direction; by payload
     std::vector<Rank> rank_of_;                    ///< per stage
 };
 

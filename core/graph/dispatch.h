@@ -18,9 +18,9 @@ namespace bubblescope {
 /// The rule by which a rank chooses its next op.
 enum class DispatchRule : std::uint8_t {
     List,     ///< the next one in its list, even if its input has not arrived
-    Ready,    ///< the ready op that comes first in its list: the list is only a hint (RRFP, arXiv 2605.18750)
-    Backward, ///< a ready B or I, else a ready F, else a ready W; among equals the first in its list
-    Oldest,   ///< a ready op of the lowest micro-batch; among equals the first in its list
+    Ready,    ///< the ready op that comes first in its list: the list only sets priorities (RRFP, arXiv 2605.18750)
+    Backward, ///< a ready B or I, else a ready F, else a ready W; ties are resolved by the list
+    Oldest,   ///< a ready op of the lowest micro-batch; ties are resolved by the list
 };
 
 [[nodiscard]] std::string_view dispatchRuleName(DispatchRule rule); ///< "list", "ready", "backward", "oldest"
@@ -28,55 +28,55 @@ enum class DispatchRule : std::uint8_t {
 
 struct DispatchPolicy {
     DispatchRule rule = DispatchRule::List;
-    /// Maximum number of activations per rank, as counted by peakActivations(). None = the largest peak of the lists,
+    /// Maximum number of activations per rank, as counted by peakActivations(). Default: the largest peak of all lists,
     /// since all ranks usually have the same amount of memory.
     std::optional<int> in_flight;
 
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }
 };
 
-/// The limit of a policy on each rank. Error: Usage if some list needs more.
+/// The policy's limit, which applies to each rank. Error: Usage if a list needs more.
 [[nodiscard]] Result<int> inFlightLimit(const Schedule& hint, const DispatchPolicy& policy);
 
-/// Chooses the ops of one rank. An op is *ready* if its inputs have arrived, its rank has run everything that it needs,
-/// and it fits.
+/// Chooses the ops of one rank. An op is *ready* if its inputs have arrived, the ops of the same rank that it depends
+/// on have run, and it fits.
 ///
-/// An op that is not the first remaining one *fits* if the rank stays within its limit when it runs the op now and all
-/// others in the order of the list afterwards. This needs no knowledge of other ranks, and it excludes deadlocks. The
-/// first remaining op of each list always fits, because every earlier choice left room for the rest of the list. The
-/// lists have a common order in which all ops can run, and so have the remaining ops. The first of them in that order
-/// is the first of its list, and its inputs exist. So some rank can always continue.
+/// The first remaining op of a list always fits. A later op *fits* if the rank stays within its limit when it runs this
+/// op now and all others in list order afterwards. This check needs no data from other ranks, and it prevents
+/// deadlocks: every choice leaves room for the rest of the list. The lists have a common order in which all ops can
+/// run, and so do the remaining ops. The first remaining op in that order is the first in its list, and its inputs
+/// exist. So at least one rank can always continue.
 ///
 /// Slices of a sequence keep their order within a stage, the halves of an overlapped pair stay together, and no op
-/// crosses an optimizer op. Ops are numbered by their index in the rank's list; a pair has the number of its first
+/// moves across an optimizer op. Ops are numbered by their index in the rank's list; a pair is identified by its first
 /// half.
 class RankDispatch {
 public:
     /// `graph` must be complete and outlive the object. The rank's list must not exceed the limit.
     RankDispatch(const OpGraph& graph, Rank rank, DispatchRule rule, int in_flight);
 
-    /// An input of the op has arrived. Call it once per input, at any time before the op runs.
+    /// Reports that an input of the op has arrived. Call it once per input, at any time before the op runs.
     void arrived(std::size_t index);
-    /// The op to run next; nothing if none is ready. O(log n), plus the number of remaining ops before the chosen one
-    /// if that is a forward.
+    /// The op to run next; nullopt if none is ready. O(log n), plus the number of remaining ops that precede the result
+    /// if it is a forward.
     [[nodiscard]] std::optional<std::size_t> next() const;
     void run(std::size_t index);
     [[nodiscard]] bool done() const { return first_ == units_.size(); }
     /// The first remaining op of the list.
     [[nodiscard]] std::size_t first() const { return first_; }
 
-    /// Ops that could run if their inputs had arrived, without those that wait for memory, in the order of the list.
+    /// Ops that could run if their inputs had arrived, in list order. Ops that wait for memory are not included.
     [[nodiscard]] std::vector<std::size_t> awaited() const;
 
 private:
     struct Unit {
-        int inputs = 0;   ///< that have not arrived
-        int needs = 0;    ///< ops of this rank that it needs and that have not run
-        int change = 0;   ///< of the number of held activations
-        int peak = 0;     ///< largest number of held activations during the op, compared with before
-        bool gone = true; ///< has run, or is the second half of a pair
+        int inputs = 0;   ///< missing inputs
+        int needs = 0;    ///< ops of this rank that must run first
+        int change = 0;   ///< change in the number of stored activations
+        int peak = 0;     ///< largest increase in stored activations during the op
+        bool gone = true; ///< true if it has run or is the second half of a pair
         bool fence = false;
-        std::vector<std::size_t> unlocks; ///< ops of this rank that need it
+        std::vector<std::size_t> unlocks; ///< ops of this rank that depend on it
     };
     using Key = std::pair<std::int64_t, std::size_t>;
 
@@ -96,13 +96,13 @@ private:
     std::size_t first_ = 0; ///< first remaining op
     std::size_t fence_ = 0; ///< first remaining optimizer op; the number of ops if there is none
     int held_ = 0;
-    std::set<Key> growing_; ///< ready ops that add activations, if they fit
+    std::set<Key> growing_; ///< ops that add activations and are ready if they fit
     std::set<Key> others_;  ///< other ready ops
 };
 
-/// The order in which ranks run the ops of `hint` if they choose them by a policy, on a cost model. Each rank chooses
-/// when it becomes free, or when an input arrives while it is idle. Simulating the result gives the same times. It is
-/// named "custom" unless it equals the hint. O(n log n) for n ops if forwards are rarely moved far.
+/// Returns the order in which ranks run the ops of `hint` if they choose them by a policy, on a cost model. Each rank
+/// chooses when it becomes free, or when an input arrives while it is idle. Simulating the result gives the same times.
+/// The result is named "custom" unless it equals the hint. O(n log n) for n ops if forwards are rarely moved far.
 ///
 /// Errors: those of simulate() and inFlightLimit(); Usage if sends are not asynchronous, because other sends wait for
 /// receives that are posted in a fixed order.

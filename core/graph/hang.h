@@ -11,16 +11,16 @@
 
 namespace bubblescope {
 
-/// A call of a rank that waits for another call, the next one in the cycle.
+/// A call that is blocked by another call, the next one in the cycle.
 struct WaitStep {
     enum class Why : std::uint8_t {
         OtherEnd,  ///< the send or receive at the other end
         Queue,     ///< an earlier call in the queue of its communicator
         NotPosted, ///< an earlier action of its rank
-        Input,     ///< the transfer that it needs
+        Input,     ///< the transfer that provides its input
     };
     Rank rank;
-    std::size_t action = 0; ///< the call's index in the rank's list
+    std::size_t action = 0; ///< index of the call in the rank's list
     std::string call;
     std::string waits_for;
     Why why = Why::OtherEnd;
@@ -30,30 +30,30 @@ struct WaitStep {
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// The verdict on whether a lowered schedule can hang. It always hangs or never does, regardless of timing: see
+/// States whether a lowered schedule can hang. A schedule either always hangs or never does, regardless of timing: see
 /// LoweredGraph.
 struct HangVerdict {
     std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty if it cannot hang
-    std::int64_t from_bytes = 0; ///< payloads of at least this size hang; 0 = all
+    std::int64_t from_bytes = 0; ///< smallest payload that hangs; 0 = any size
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };
 
-/// Linear in actions, apart from the search for the shortest cycle among the blocked calls at the fronts of ranks and
-/// queues.
+/// Linear in the number of actions, apart from the search for the shortest cycle of blocked
+/// calls.
 [[nodiscard]] HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues);
 
-/// A receive whose position in its communicator is that of another transfer's send. NCCL pairs the two by order, so the
+/// A receive at the position of another transfer's send within its communicator. NCCL pairs them by order, so the
 /// receive would get the wrong data.
 struct WrongPairing {
     Rank rank;
     std::size_t action = 0; ///< index of the receive
     std::string receive;
-    std::string send; ///< the send that it is paired with
+    std::string send; ///< the send that NCCL pairs it with
     Rank from;
 };
 
-/// The first wrong pairing per ordered pair of ranks and communicator. None with tags, and none if hangVerdict() finds
-/// no hang, because two transfers in opposite orders would wait for each other. Linear in actions.
+/// The first wrong pairing for each ordered pair of ranks and communicator. Empty if transfers have tags, or if
+/// hangVerdict() finds no hang: two transfers in opposite orders would wait for each other. Linear in actions.
 [[nodiscard]] std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered,
                                                       const Communicators& communicators);
 

@@ -12,16 +12,16 @@
 #include <utility>
 #include <vector>
 
-/// The longest-path engine, the only place where times are computed from a graph of tasks. Simulation, replays of
-/// observed steps, what-if, partition search, bounds and consolidation differ only in the graph and its times. Both are
-/// passed as functions that are compiled into the loop:
+/// The longest-path engine, the only code that computes times from a graph of tasks. Simulation, replays of observed
+/// steps, what-if, partition search, bounds and consolidation differ only in the graph and its times. Both are passed
+/// as functions that are compiled into the loop:
 ///
-///     lag(edge)            least time from a predecessor's time to the task's
-///     finish(task, ready)  a task's time if its predecessors allow `ready`
+///     lag(edge)            minimum time from a predecessor's time to the task's
+///     finish(task, ready)  the task's time if its predecessors allow `ready`
 ///
-/// A task's "time" is its end or its start, as the caller's two functions define it. A graph that is evaluated many
-/// times is stored as a TaskGraph; one that is evaluated once can be walked instead (walkedPass). All passes are linear
-/// in tasks and edges and allocate no memory. Sums must fit into 64 bits.
+/// A task's "time" is its end or its start, depending on the caller's two functions. A graph that is evaluated many
+/// times is stored as a TaskGraph. A graph that is evaluated once can be traversed without storing it (walkedPass). All
+/// passes are linear in tasks and edges and allocate no memory. Sums must fit into 64 bits.
 
 namespace bubblescope {
 
@@ -29,16 +29,16 @@ namespace bubblescope {
 struct EdgePlace {
     TaskIndex from = kNoTask; ///< the predecessor
     TaskIndex task = kNoTask; ///< the waiting task
-    std::size_t slot = 0;     ///< index among the task's predecessors; a compile-time constant in loops over rows
+    std::size_t slot = 0;     ///< index among the task's predecessors; constant in loops over rows
     std::size_t edge = 0;     ///< number of the edge, see TaskGraph::firstEdge()
 };
 
-/// The lag() of graphs whose edges take no time.
+/// lag() for graphs whose edges take no time.
 struct NoLag {
     TimeNs operator()(const EdgePlace&) const { return TimeNs{0}; }
 };
 
-/// One time per task, and under kNoTask the time of the origin, which all tasks wait for.
+/// One time per task. The entry for kNoTask is the time of the origin, which all tasks wait for.
 class TaskTimes {
 public:
     explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) {
@@ -46,10 +46,10 @@ public:
         reset(tasks, origin);
     }
 
-    /// Sets all times to the origin's. Keeps the memory.
+    /// Sets all times to the origin's. Does not release memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
-    /// Resizes without clearing: if the number of tasks stays the same, times are kept. Otherwise all times must be set
-    /// before they are read, except the origin's, which is 0 if there were no tasks.
+    /// Resizes without clearing. If the number of tasks is unchanged, all times are preserved. Otherwise set every time
+    /// before reading it, except the origin's, which is 0 if there were no tasks.
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
@@ -67,7 +67,7 @@ private:
 
 namespace longest_path_detail {
 
-/// Calls visit(width) with the width of a graph's rows as a constant; 0 for lists.
+/// Calls visit(width) with the row width of a graph as a compile-time constant; 0 for lists.
 template <class Visit>
 void withWidth(const TaskGraph& graph, Visit visit) {
     switch (graph.width()) {
@@ -78,7 +78,7 @@ void withWidth(const TaskGraph& graph, Visit visit) {
     }
 }
 
-/// A graph's arrays as the loops read them.
+/// The arrays of a graph that the loops read.
 struct Arrays {
     const TaskIndex* sources;
     const TaskIndex* begin; ///< per place, plus the end; null for rows
@@ -93,8 +93,8 @@ struct Arrays {
     }
 };
 
-/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it is usually the task
-/// that was computed just before, so its time becomes known last.
+/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row is visited last: it is usually the
+/// task that was computed just before, so its time is available last.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -113,11 +113,11 @@ void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Vis
     }
 }
 
-/// forwardPass() over one layout. A task usually waits for the previous one, so the loops keep the path from one time
-/// to the next short. For lists the maximum is a branch, which is predicted; for rows it is branch-free.
+/// forwardPass() over one layout. A task usually waits for the previous one, so the loops keep the dependency chain
+/// from one time to the next short. Lists compute the maximum with a well-predicted branch, rows without branches.
 template <std::size_t kWidth, bool kOrdered, class Lag, class Finish>
 void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
-    TimeNs* const values = times.tasks().data(); // the time of kNoTask, -1, is stored before the first
+    TimeNs* const values = times.tasks().data(); // kNoTask is -1, so its time is stored before the first entry
     const TaskIndex* const sources = graph.edgeSources().data();
     const TaskIndex* const order = graph.order().data();
     const auto size = static_cast<TaskIndex>(graph.size());
@@ -130,7 +130,7 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
                 const EdgePlace edge{sources[first + slot], task, slot, first + slot};
                 return values[edge.from] + lag(edge);
             };
-            // The first slot comes last, because it usually holds the task that was computed just before.
+            // The first slot is read last, because it usually holds the task that was computed just before.
             TimeNs ready = arrival(kWidth - 1);
             for (std::size_t slot = kWidth - 1; slot-- > 0;) {
                 const TimeNs other = arrival(slot);
@@ -163,9 +163,9 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
 
 } // namespace longest_path_detail
 
-/// From the first task to the last: times[task] = finish(task, ready), where `ready` is the latest of the origin's time
-/// and times[predecessor] + lag(edge). For rows, lag() is also called for kNoTask entries and must return 0 there, and
-/// no lag may be negative.
+/// Visits tasks from first to last and sets times[task] = finish(task, ready), where `ready` is the latest of the
+/// origin's time and times[predecessor] + lag(edge). For rows, lag() is also called for kNoTask entries and must return
+/// 0 for them, and no lag may be negative.
 template <class Lag, class Finish>
 void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
@@ -177,10 +177,10 @@ void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finis
     });
 }
 
-/// forwardPass() over a graph that is not stored. walk(visit) calls visit(task, from...) for each task, after it has
-/// done so for all tasks that it waits for. The task's time is kept at times[task.number]; `from` are such numbers, and
-/// kNoTask stands for the origin. Consecutive tasks on one resource (a rank, a stream) may share a number: until a task
-/// is visited, finish() finds the time of the previous one there. Edges take no time. Returns the result of the walk.
+/// forwardPass() over a graph that is not stored. walk(visit) calls visit(task, from...) for each task after all tasks
+/// that it waits for. The task's time is stored in times[task.number]; `from` are task numbers, and kNoTask stands for
+/// the origin. Consecutive tasks on one resource (a rank, a stream) may share a number, so finish() finds the previous
+/// task's time there. Edges take no time. Returns the result of walk().
 template <class Walk, class Finish>
 decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
     TimeNs* const values = times.tasks().data();
@@ -191,9 +191,9 @@ decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
     });
 }
 
-/// From the last task to the first: lowers latest[predecessor] to limit(task) - lag(edge) if that is less. Before the
-/// call, `latest` holds the limits of tasks from outside the graph. limit(task) is called once all successors have
-/// lowered latest[task]. Afterwards the origin's entry is undefined.
+/// Visits tasks from last to first and lowers latest[predecessor] to limit(task) - lag(edge) if that is less. Before
+/// the call, `latest` contains limits imposed by tasks outside the graph. limit(task) is called once all successors
+/// have lowered latest[task]. Afterwards the origin's entry is undefined.
 template <class Lag, class Limit>
 void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limit) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
@@ -211,10 +211,10 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
     });
 }
 
-/// The predecessor that arrived last at a task; if several did, the first in the task's list.
+/// The predecessor that arrived last at a task; in case of a tie, the first in the task's list.
 struct LatestPredecessor {
     TaskIndex task = kNoTask; ///< kNoTask without predecessors
-    std::size_t slot = 0;     ///< its index among them
+    std::size_t slot = 0;     ///< its index among the predecessors
     TimeNs arrival{0};        ///< its time plus lag; the origin's time without predecessors
 };
 
@@ -237,10 +237,10 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
     return latest;
 }
 
-/// The ends of a graph's tasks, updated after changes of a few durations: set() some, update(), read, undo(). An update
-/// takes time proportional to the number of tasks whose ends change, so trying each of 1,000 ranks costs much less than
-/// 1,000 passes. Edges take no time. Refers to the graph, which must have lists and tasks numbered in order, and to the
-/// lists of successors; both must outlive it. Not thread-safe.
+/// The ends of a graph's tasks, recomputed after changes to a few durations: set(), update(), read the ends, undo(). An
+/// update takes time proportional to the number of tasks whose ends change, so evaluating a change for each of 1,000
+/// ranks costs much less than 1,000 passes. Edges take no time. Stores references to the graph, which must have lists
+/// and tasks numbered in order, and to the lists of successors. Both must outlive the object. Not thread-safe.
 class IncrementalEnds {
 public:
     IncrementalEnds(const TaskGraph& graph, const TaskLists& successors, std::vector<TimeNs> durations);
@@ -251,9 +251,9 @@ public:
 
     /// Takes effect with the next update().
     void set(TaskIndex task, TimeNs duration);
-    /// Recomputes the ends that the set() calls since the last update change.
+    /// Recomputes the ends affected by set() calls since the last update.
     void update();
-    /// Restores the durations and ends at construction.
+    /// Restores the original durations and ends.
     void undo();
 
 private:

@@ -13,30 +13,30 @@
 
 namespace bubblescope {
 
-/// Index of an action among all actions: ranks one after another, each in its order.
+/// Index of an action among the actions of all ranks, in order of ranks.
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened; which ones
-/// it waits for does not depend on times. Therefore either all events happen, in some order, or some wait for each
-/// other in a cycle and never happen, however fast the ranks are. The events:
+/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened, and this
+/// set does not depend on times. Therefore either all events happen, or some wait for each other in a cycle and never
+/// happen, regardless of the ranks' speed. The events:
 ///
-/// - An action has passed: its rank continues after it. It waits for the previous action of the rank. An op also waits
+/// - An action has passed, so its rank continues. This event waits for the previous action of the rank. An op waits
 ///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a
 ///   WAIT_SEND or WAIT_RECV for its transfer, a WAIT_REDUCE_GRAD for its reduction, a WAIT_OFFLOAD for its OFFLOAD, and
 ///   a backward for its RELOAD. Posting a send or receive waits for nothing else.
-/// - A call (a send, a receive, or a group of them in one communicator) is at the head of its rank's queue in
-///   that communicator. It waits for its posting, and for the end of the previous call in the queue.
-/// - A transfer has ended. It waits for both of its calls to be at the head. For its sender, an eager send
+/// - A call (a send, a receive, or a group of both in one communicator) is at the head of its rank's queue in
+///   that communicator. This event waits for its posting, and for the end of the previous call in the queue.
+/// - A transfer has ended. This event waits for both of its calls to be at the head. For its sender, an eager send
 ///   ends without the other rank; the receive then still waits for both calls.
-/// - A side action has ended: UNSHARD and REDUCE_GRAD, which share a stream, OFFLOAD and RELOAD, each with a stream to
-///   and from the host and one for the copies with other ranks. It waits for the earlier ones on its stream, and a
+/// - A side action has ended. UNSHARD and REDUCE_GRAD share a stream. OFFLOAD and RELOAD use one stream to the host,
+///   one from the host, and one for copies between ranks. The event waits for earlier ones on its stream, and a
 ///   RELOAD for its OFFLOAD.
 ///
-/// A send or receive without its other end waits only for its queue; checkActions() reports it.
+/// A send or receive without a counterpart waits only for its queue; checkActions() reports it.
 class LoweredGraph {
 public:
-    /// The payloads that are small enough for sends to be eager.
+    /// Payloads small enough for eager sends.
     struct Eager {
         bool activations = false;
         bool gradients = false;
@@ -50,37 +50,37 @@ public:
     [[nodiscard]] Rank rank(ActionIndex index) const { return rank_of_[at(index)]; }
     [[nodiscard]] ActionIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] ActionIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The action at the other end of a send or receive; kNoAction if there is none.
+    /// The matching receive or send on the other rank; kNoAction if there is none.
     [[nodiscard]] ActionIndex otherEnd(ActionIndex index) const { return other_[at(index)]; }
     /// The number of a send's or receive's communicator, see Communicators::of().
     [[nodiscard]] std::int64_t communicator(ActionIndex index) const { return communicator_[at(index)]; }
 
-    /// A call: sends and receives of a rank in one communicator that were posted together.
+    /// A call: the sends and receives that a rank posted together in one communicator.
     struct Call {
-        ActionIndex posted = kNoAction; ///< the last action of its group
-        std::int32_t before = -1;       ///< the previous call in its queue
+        ActionIndex posted = kNoAction; ///< the last action of the group
+        std::int32_t before = -1;       ///< the previous call in the queue
         std::vector<ActionIndex> ends;
     };
     [[nodiscard]] std::int32_t callOf(ActionIndex index) const { return call_of_[at(index)]; }
     [[nodiscard]] const Call& call(std::int32_t index) const { return calls_[static_cast<std::size_t>(index)]; }
 
-    /// True if the action is a send that ends without the other rank.
+    /// True if the action is a send that ends without waiting for the receiver.
     [[nodiscard]] bool isEager(ActionIndex index) const;
 
-    /// The actions that an action depends on besides the rank's previous action: receives and sends.
+    /// The sends and receives that an action waits for, besides the rank's previous action.
     [[nodiscard]] std::span<const TaskIndex> inputs(ActionIndex index) const { return inputs_[at(index)]; }
     /// The side actions that an action waits for.
     [[nodiscard]] std::span<const TaskIndex> sideInputs(ActionIndex index) const { return side_inputs_[at(index)]; }
 
-    /// The previous side action on its stream; kNoAction for the first, and for other actions.
+    /// The previous side action on the same stream; kNoAction for the first one and for other actions.
     [[nodiscard]] ActionIndex sideBefore(ActionIndex index) const { return side_before_[at(index)]; }
     /// The OFFLOAD of a RELOAD; kNoAction for other actions.
     [[nodiscard]] ActionIndex offloadOf(ActionIndex index) const { return offload_of_[at(index)]; }
 
-    // Events, as tasks of a graph.
+    // Number of events, which are tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// The end of a send or receive, as seen by its rank. Also the end of a side action.
+    /// The event that a send or receive has ended for its rank, or that a side action has ended.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;
@@ -94,7 +94,7 @@ private:
     void queueCalls(const QueueModel& queues);
     void linkInputs(const TransferEnds& ends, bool receive_blocks_compute);
     static constexpr std::size_t kSideStreams = 4;
-    /// The stream of a side action; `offload` is that of a RELOAD.
+    /// The stream of a side action; `offload` is the OFFLOAD of a RELOAD.
     [[nodiscard]] std::optional<std::size_t> sideStream(const Action& action, ActionIndex offload) const;
 
     const LoweredSchedule* lowered_;

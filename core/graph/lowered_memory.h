@@ -8,19 +8,19 @@
 
 namespace bubblescope {
 
-/// A rank's memory during a lowered step. Unlike the memory of an order alone, it depends on times: an OFFLOAD frees
-/// the activations when its copy has ended, a RELOAD allocates them when its copy starts, and another rank stores them
-/// in between. A forward that is recomputed keeps StageMemory::kept_input until its RECOMPUTE allocates the rest. An
-/// UNSHARD allocates StageMemory::gathered until its RESHARD.
+/// A rank's memory during a lowered step. In contrast to the memory of an order alone, it depends on times. An OFFLOAD
+/// frees the activations when its copy ends, and a RELOAD allocates them when its copy starts. If another rank stores
+/// the activations in between, they count there. A forward that is recomputed occupies StageMemory::kept_input until
+/// its RECOMPUTE allocates the rest. An UNSHARD allocates StageMemory::gathered until its RESHARD.
 struct LoweredMemory {
-    std::vector<MemoryPoint> curve; ///< as memoryCurve() returns it
+    std::vector<MemoryPoint> curve; ///< in the format of memoryCurve()
     std::int64_t peak = 0;
-    TimeNs peak_time{0}; ///< the first time
-    std::string peak_op; ///< name of the op or RECOMPUTE that runs then, or that starts next; empty if none does
+    TimeNs peak_time{0}; ///< first time of the peak
+    std::string peak_op; ///< op or RECOMPUTE that runs at the peak or starts next; empty if none
 };
 
-/// One entry per rank. `model` must cover every stage. If memory is freed and allocated at one time, it is freed first.
-/// O(n log n) in actions.
+/// One entry per rank. `model` must cover every stage. Memory freed and allocated at the same time is freed first. O(n
+/// log n) for n actions.
 [[nodiscard]] std::vector<LoweredMemory> loweredMemory(const LoweredSchedule& lowered, const LoweredStep& step,
                                                        const MemoryModel& model);
 

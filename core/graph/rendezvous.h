@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-// Sends that wait for their receives. Each rank runs its ops and its transfers to and from other ranks in this order:
+// Sends that wait for their receives. Each rank alternates ops with transfers to and from other ranks:
 //
 //     receive the inputs of op 1, op 1, send its output, receive the inputs of op 2, op 2, send its output, …
 //
-// where an overlapped pair counts as one op with up to two inputs and outputs, in the order of its halves. The sends
-// and receives between two ops form groups, which are posted as a whole. For a rank, a group ends when each of its
-// transfers has been posted by both ranks; then the next group is posted, or the next op runs.
+// An overlapped pair counts as one op with up to two inputs and outputs, in the order of its halves. The sends and
+// receives between two ops form groups. All transfers of a group are posted at the same time. For a rank, a group ends
+// when both ranks have posted each of its transfers. Then the next group is posted, or the next op runs.
 //
-// - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
+// - Blocking: every send and receive is a separate group, sends first. Neighbours that send to each other at the
 //   same time deadlock, as in the steady phase of 1F1B.
 // - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
-//   send_forward_recv_backward and send_backward_recv_forward; everything else as in Blocking.
+//   send_forward_recv_backward and send_backward_recv_forward; all other transfers as in Blocking.
 // - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but
-//   the rank waits for that receive only in its turn. Megatron's interleaved schedule does this: it requests the inputs
-//   of the next forward and the next backward in one call.
+//   the rank waits for that receive only when it needs the input. Megatron's interleaved schedule requests the inputs
+//   of the next forward and the next backward in one call in this way.
 //
-// Transfers between stages of one rank need no send.
+// Transfers between stages of one rank do not need a send.
 
 /// One rank's side of a transfer. A transfer is identified by the op that it feeds.
 struct Endpoint {
@@ -72,14 +72,14 @@ public:
 
 private:
     struct RankState {
-        OpIndex next = 0;                ///< the op to run after the groups
-        OpIndex ahead = 0;               ///< ops before `ahead`, from `next` on, have all their receives posted
-        std::vector<Endpoint> endpoints; ///< group after group, between the last op and the next
+        OpIndex next = 0;                ///< op to run after the groups
+        OpIndex ahead = 0;               ///< all receives are posted for ops from `next` up to `ahead`
+        std::vector<Endpoint> endpoints; ///< all groups between the last op and the next
         std::vector<std::size_t> group_ends;
-        std::vector<Endpoint> sends; ///< used by plan(); members so that their memory is reused
+        std::vector<Endpoint> sends; ///< scratch memory of plan()
         std::vector<Endpoint> receives;
         std::size_t group = 0;  ///< the current one
-        bool announced = false; ///< the current group is posted
+        bool announced = false; ///< true if the current group is posted
     };
 
     static std::uint8_t bit(const Endpoint& end) { return end.send ? 1 : 2; }
@@ -138,7 +138,7 @@ private:
         listener_.post(rank, end);
     }
 
-    /// Plans the groups between an op (or the pair that begins with it) and the next; kNoOp at the ends of the list.
+    /// Plans the groups between an op (or the first half of a pair) and the next; kNoOp at the ends of the list.
     void plan(Rank rank, OpIndex after, OpIndex before) {
         RankState& state = ranks_[rank.index()];
         state.sends.clear();
@@ -187,7 +187,7 @@ private:
     const OpGraph& graph_;
     SendMode mode_;
     Listener& listener_;
-    std::vector<std::uint8_t> posted_; ///< per op: which sides of the transfer that feeds it were posted
+    std::vector<std::uint8_t> posted_; ///< per op: the posted sides of its input transfer
     std::vector<RankState> ranks_;
     std::vector<Rank> runnable_;
 };
@@ -195,15 +195,15 @@ private:
 } // namespace rendezvous_detail
 
 /// Runs a graph that has no missing ops and does not deadlock with asynchronous sends; `mode` must not be Asynchronous.
-/// Times do not matter: the result only depends on the orders. Reports what each rank does to the listener, in the
+/// The result depends only on the orders, not on times. Notifies the listener of everything that a rank does, in the
 /// rank's order and after everything that it depends on:
 ///
 ///     run(op, partner)     `partner` is kNoOp unless two ops overlap
 ///     post(rank, end)      the rank posts its side of a transfer
 ///     finish(rank, group)  both ranks have posted each transfer of the group, a span of endpoints
 ///
-/// Returns, for each rank in a deadlock, its side of the first transfer in its group that the other rank has not
-/// posted; empty = no deadlock. Linear in ops.
+/// For each rank in a deadlock, returns its side of the first transfer in its group that the other rank has not posted.
+/// Empty if there is no deadlock. Linear in ops.
 template <class Listener>
 [[nodiscard]] std::vector<Endpoint> runRendezvous(const OpGraph& graph, SendMode mode, Listener& listener) {
     return rendezvous_detail::Rendezvous<Listener>(graph, mode, listener).run();

@@ -12,24 +12,24 @@
 
 namespace bubblescope {
 
-/// Times of side actions, which run on streams of their own in parallel with the ops.
+/// Times of side actions, which run on separate streams in parallel with the ops.
 struct SideTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
-    TimeNs host_copy{0}; ///< of a forward's activations to the host or back
-    TimeNs peer_copy{0}; ///< to another rank or back
+    TimeNs host_copy{0}; ///< copying a forward's activations to the host or back
+    TimeNs peer_copy{0}; ///< copying them to another rank or back
 };
 
-/// Side times that are equal for all stages, or given per stage.
+/// Times of side actions, for all stages or per stage.
 struct WeightTimes : SideTimes {
-    std::vector<SideTimes> stages = {}; ///< if not empty, used instead
+    std::vector<SideTimes> stages = {}; ///< per stage; if not empty, these replace the common times
 
     [[nodiscard]] const SideTimes& of(Stage stage) const {
         return stages.empty() ? static_cast<const SideTimes&>(*this) : stages[stage.index()];
     }
 };
 
-/// A transfer that had to queue: both ranks had posted it at `ready`, but it reached the head of both queues at
+/// A transfer that was queued: both ranks had posted it at `ready`, but it reached the head of both queues at
 /// `start`.
 struct QueuedTransfer {
     Rank from;
@@ -37,14 +37,14 @@ struct QueuedTransfer {
     std::string send;
     std::string receive;
     std::string communicator;
-    std::string behind; ///< the last call before it in the queue
+    std::string behind; ///< the preceding call in the queue
     Rank behind_rank;
     TimeNs ready{0};
     TimeNs start{0};
     [[nodiscard]] TimeNs wait() const { return start - ready; }
 };
 
-/// The time for which transfers waited behind others although both ranks had posted them.
+/// Time that transfers spent queued after both ranks had posted them.
 struct QueueTimes {
     std::vector<QueuedTransfer> queued; ///< longest wait first
     struct Sum {
@@ -56,7 +56,7 @@ struct QueueTimes {
     std::vector<TimeNs> ranks;      ///< per sender
 };
 
-/// An action other than Compute. For a send or receive: when it was posted, and when its transfer started and ended.
+/// Times of an action other than Compute. For a send or receive: its posting, and start and end of its transfer.
 struct ActionTime {
     Action action;
     TimeNs posted{0};
@@ -70,12 +70,12 @@ struct LoweredStep {
     QueueTimes queues;
 };
 
-/// Simulates a lowered schedule. The rules of LoweredGraph define what waits for what; in addition:
+/// Simulates a lowered schedule. LoweredGraph defines the dependencies. Additional rules:
 ///
-/// - An op takes its time in the cost model, a RECOMPUTE that of its F. All other actions take no time on their rank.
-///   In the timeline, a RECOMPUTE right before its backward is part of it; others only appear in `actions`.
-/// - A transfer starts when both of its calls are at the head of their queues, and takes its time. An eager transfer
-///   starts when its send is at the head; the receive does not end before it is at the head.
+/// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no rank time.
+///   In the timeline, a backward includes a RECOMPUTE directly before it; others only appear in `actions`.
+/// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
+///   transfer starts when its send is at the head; its receive ends only after also reaching the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.
 ///
 /// Ignores `sends` and `streams` of the cost model. Errors: Input for problems that validateLowered() finds; Usage as

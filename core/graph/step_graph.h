@@ -25,7 +25,7 @@ class TransferBatches;
            ops[index + 1].start <= ops[index].end;
 }
 
-/// The op fed by the transfer that `span` records; negative if `ops`, which must be the step's, does not contain it.
+/// The op fed by the transfer in `span`; negative if the step, whose graph is `ops`, does not contain the op.
 [[nodiscard]] inline OpIndex fedBy(const CommSpan& span, const StepTimeline& step, const OpGraph& ops) {
     const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches &&
                        span.stage.value >= 0 && span.stage.value < step.pp * step.vpp && span.sequence >= 0 &&
@@ -35,24 +35,24 @@ class TransferBatches;
     return ops.find(fed, span.microbatch, span.stage, span.sequence);
 }
 
-/// An optimizer op after a rank's last unit. Nothing waits for it, so it only fills a bubble.
+/// An optimizer op after a rank's last unit. No other op waits for it, so it only fills a bubble.
 struct TrailingOp {
     TimeNs after{0}; ///< its start, relative to the end of the rank's last unit
     TimeNs duration{0};
 };
 
-/// The predecessor that a unit waited for last: the previous unit on its rank, or its first or second input. If they
-/// ended together, the previous unit counts.
+/// The predecessor that a unit waited for last: the previous unit on its rank, or its first or second input. In case of
+/// a tie, the previous unit.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// The waits of a rank between a unit and the next, other than for the next unit's input. The hold belongs to that next
-/// unit.
+/// The waits of a rank between two consecutive units, other than for the input of the second unit. The hold belongs to
+/// the second unit.
 struct Hold {
-    /// The unit that the previous unit's output feeds: the rank does not continue until that transfer has ended.
-    /// kNoUnit if it does not wait for its send.
+    /// The unit fed by the previous unit's output: the rank does not continue until that transfer has ended. kNoUnit if
+    /// the rank does not wait for its send.
     UnitIndex sends_to = kNoUnit;
-    /// True if that send and the unit's own input were posted as a batch: neither transfer started before both ranks
-    /// had posted it.
+    /// True if that send and the unit's input were posted as a batch, so that neither transfer started before both
+    /// ranks had posted it.
     bool batch = false;
     /// True if the rank posted its receive after the previous unit, so that the transfer did not start earlier.
     bool receives = false;
@@ -67,22 +67,22 @@ struct TransferPlace {
 /// A time per unit for its first and its second input; the second list is empty if there are no pairs.
 using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 
-/// An observed step as a graph of units. Times count from the start of the step.
+/// An observed step as a graph of units. Times are relative to the start of the step.
 ///
 /// A unit starts when its rank has finished the previous unit and its inputs have arrived: at max(end of previous, end
 /// of input + transfer) + delay. If ranks wait for their sends, as in batches of sends and receives, those transfers
-/// delay the unit as well: lagOf(). With the observed durations, transfers and delays this reproduces the observed step
-/// (step_replay.h). A unit that started before its input arrived, according to the record, has a negative `delay`.
+/// also delay the unit: see lagOf(). The observed durations, transfers and delays reproduce the observed step
+/// (step_replay.h). The `delay` is negative if a unit started before its recorded input arrived.
 ///
 /// Works for any timeline. If ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to the
-/// step's window, so that the units of a rank add up to its busy time. An input is ignored if the timeline does not
-/// have its producer, or if the order contradicts it. Linear in ops and transfers.
+/// step's window, so that the units of a rank add up to its busy time. Inputs are ignored if their producer is not in
+/// the timeline or the order contradicts them. Linear in ops and transfers.
 class StepGraph {
 private:
-    std::shared_ptr<const StepUnits> units_; ///< shared with other steps of this order, or its own
+    std::shared_ptr<const StepUnits> units_; ///< may be shared with other steps of this order
 
 public:
-    // One entry per unit; from StepUnits.
+    // One entry per unit, taken from StepUnits.
     std::span<const std::int32_t> rank;
     std::span<const std::int32_t> op; ///< index of its (first) op in StepTimeline::ranks
     std::span<const OpKind> kind;
@@ -90,31 +90,31 @@ public:
     std::span<const std::uint8_t> pair;
     std::array<std::span<const Way>, 2> way;
     // One entry per unit, specific to this step.
-    InputTimes transfer; ///< time of the transfer of the input; 0 within a rank
-    InputTimes sent;     ///< recorded start of that transfer; without a record, the end of its input
+    InputTimes transfer; ///< transfer time of the input; 0 within a rank
+    InputTimes sent;     ///< recorded start of the transfer; if not recorded, the end of the producer
     ListToFill<TimeNs> start;
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
     ListToFill<Latest> latest; ///< according to the observed ends and transfers
-    /// Filled if the records show batches (TransferBatches) and there are no pairs.
+    /// Filled only if the records contain batches (TransferBatches) and there are no pairs.
     std::vector<Hold> holds;
-    // As in TimelineOp; for a pair, the lesser of the two. Empty if all are 0.
+    // As in TimelineOp; for a pair, the smaller of the two. Empty if all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
 
     std::span<const UnitIndex> last;               ///< per rank; kNoUnit for a rank without units
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
     TimeNs wall{0};
-    std::int64_t recorded_transfers = 0; ///< between ranks, with a recorded send or receive
-    std::int64_t estimated_transfers =
-        0; ///< without a record; they take the shortest lag observed between their two ranks
+    std::int64_t recorded_transfers = 0;  ///< transfers between ranks with a recorded send or receive
+    std::int64_t estimated_transfers = 0; ///< transfers between ranks without a recorded send or receive; these get the
+                                          ///< shortest lag observed between their ranks
     std::int64_t ignored_inputs = 0;
 
-    /// `ran` must be the units of the step; if null, they are computed here.
+    /// `ran` must contain the units of the step; if null, the constructor computes them.
     explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
-    /// Switches to another step. Returns true if that step ran the same ops in the same order: units, inputs and ways,
-    /// which depend only on the order, are then kept. This is usual within a run and saves half of the work.
+    /// Switches to another step. Returns true if that step ran the same ops in the same order. Units, inputs and ways,
+    /// which depend only on the order, are then reused. This is usual within a run and avoids half of the work.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
@@ -130,9 +130,9 @@ public:
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks().predecessors(unit)[1 + side];
     }
-    /// True if the input comes from another rank.
+    /// True if another rank produces the input.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
-    /// The transfer of the latest arrival before a unit. Call it only if Binding::crosses is true.
+    /// The last transfer to arrive before a unit. Call this function only if Binding::crosses is true.
     [[nodiscard]] TransferPlace latestTransfer(std::size_t unit) const {
         if (!holds.empty()) return latestOfHeld(unit);
         return {latest[unit] == Latest::SecondInput ? 1U : 0U, unit};
@@ -141,7 +141,7 @@ public:
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
     /// An order in which units can run if each rank follows `plan` instead. None if the plan's ops differ from the
-    /// step's (apart from optimizer ops) or if it cannot be executed.
+    /// step's (optimizer ops excepted) or if the plan cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
     /// The ops, except trailing ones.
@@ -167,7 +167,7 @@ private:
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
-    /// A transfer as one side recorded it.
+    /// A transfer as recorded by one side.
     struct Record {
         TimeNs begin; ///< min() = not recorded
         TimeNs end;
@@ -181,16 +181,16 @@ private:
     int microbatches_;
     int vpp_;
     Placement placement_;
-    std::shared_ptr<const ExecutedUnits> ran_; ///< owns these units; null if the step has its own
-    bool ordered_by_start_ = false;            ///< the order does not follow from the order of ops alone
-    ListToFill<Record> sends_;    ///< of the latest step, by the op that they feed; not kept for large steps
-    ListToFill<Record> receives_; ///< of the latest step, by the op that they feed; not kept for large steps
+    std::shared_ptr<const ExecutedUnits> ran_;          ///< owns these units; null if the step has its own
+    bool ordered_by_start_ = false;                     ///< true if the order depends on more than the order of ops
+    ListToFill<Record> sends_;                          ///< per receiving op of the latest step; empty for large steps
+    ListToFill<Record> receives_;                       ///< per receiving op of the latest step; empty for large steps
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits, because several threads write them
 };
 
-/// The time from the end of a predecessor to the earliest start of a unit, by the predecessor's slot in
-/// StepGraph::tasks(). `transferTo(side, unit)` is the time of the transfer that feeds a unit; `holds` are the graph's,
-/// or none.
+/// The time from the end of a predecessor to the earliest start of a unit. `slot` is the predecessor's slot in
+/// StepGraph::tasks(), and `transferTo(side, unit)` is the time of the transfer that feeds a unit. `holds` are those of
+/// the graph, or empty.
 template <class TransferTo>
 [[nodiscard]] TimeNs lagOf(std::span<const Hold> holds, const TransferTo& transferTo, std::size_t slot,
                            std::size_t unit) {
@@ -202,7 +202,7 @@ template <class TransferTo>
         lag = std::max(lag, transferTo(0, StepGraph::at(hold.sends_to)));
     return lag;
 }
-/// As above, for times of transfers laid out as in the graph.
+/// As above, for transfer times laid out as in the graph.
 [[nodiscard]] inline TimeNs lagOf(std::span<const Hold> holds, const InputTimes& transfers, std::size_t slot,
                                   std::size_t unit) {
     return lagOf(
@@ -210,17 +210,17 @@ template <class TransferTo>
 }
 
 struct Binding {
-    UnitIndex unit = kNoUnit; ///< kNoUnit if there is none, so that the step's start counts
+    UnitIndex unit = kNoUnit; ///< kNoUnit if none, so that the step's start is binding
     Latest latest = Latest::Begin;
     bool crosses =
-        false; ///< by a transfer from another rank, or one that blocked this rank: StepGraph::latestTransfer()
+        false; ///< bound by a transfer from another rank or one that blocked this rank: StepGraph::latestTransfer()
 };
 
-/// The binding predecessor of each unit. Linear.
+/// The binding predecessor of each unit. Linear time.
 [[nodiscard]] std::vector<Binding> bindings(const StepGraph& graph);
 
-/// The units of the critical path, from the last to the first: each is the binding predecessor of the one before it in
-/// the list.
+/// The units of the critical path, from last to first. Each unit is the binding predecessor of the preceding list
+/// entry.
 [[nodiscard]] std::vector<UnitIndex> criticalUnits(const StepGraph& graph, const std::vector<Binding>& bindings);
 
 } // namespace bubblescope

@@ -10,38 +10,38 @@
 
 namespace bubblescope {
 
-/// Data about a step besides its timeline.
+/// Information about a step that its timeline does not contain.
 struct StepKnowledge {
-    TimeNs clock_error{0};     ///< delays up to this length count as unknown
-    bool records_lost = false; ///< delays without a record count as unknown
-    /// Per rank, sorted and without overlaps, on the step's clock: re-executed work. May be empty.
+    TimeNs clock_error{0};     ///< delays up to this length are ignored
+    bool records_lost = false; ///< if true, delays without a record are ignored
+    /// Time intervals in which a rank re-executed work: per rank, sorted, disjoint, on the step's clock. May be empty.
     std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
 };
 
-/// The delays of a graph's units that remain when the step is replayed with other times, by cause. Each list has one
+/// The delays of a graph's units, by cause. They remain when the step is replayed with other times. Each list has one
 /// entry per unit, or is empty if all are 0.
 ///
-/// On the critical path, a delay remains in full, because it made the step longer. Delays off the path did not. A unit
-/// that starts late there usually waits for another rank in a way that no record shows, for instance in a blocking send
-/// whose receiver is busy. Such a wait vanishes when that rank gets faster. Off the path, `peer` and `late` are
-/// therefore capped at their means on the path, where the cost of a late start affects the step time. With these delays
-/// and the observed times, the replayed step is as long as the observed one.
+/// Delays on the critical path are used in full, because they made the step longer. Delays off the path did not. A unit
+/// that starts late off the path usually waits for another rank, for instance in a blocking send whose receiver is
+/// busy, and no record shows this. Such a wait disappears when that rank becomes faster. Off the path, `peer` and
+/// `late` are therefore capped at their means on the path, where a late start affects the step time. Replaying the
+/// observed times with these delays reproduces the length of the observed step.
 struct DelayParts {
     std::vector<TimeNs> communication; ///< a transfer of the unit's rank was in progress
-    std::vector<TimeNs> peer;          ///< no transfer was in progress, but its rank was in a send, receive or wait
+    std::vector<TimeNs> peer;          ///< no transfer in progress, but the rank was in a send, receive or wait
     std::vector<TimeNs> replay;        ///< none of these, but the rank re-executed work
-    std::vector<TimeNs> late;          ///< none of these, and no records were lost
+    std::vector<TimeNs> late;          ///< none of these causes, and no records were lost
 
     /// Sum of all parts, per unit; empty if there are none.
     [[nodiscard]] std::vector<TimeNs> total() const;
 };
 
-/// Splits each delay (from when a unit could have started to when it did) according to the records in that time.
-/// Linear, apart from sorting if records are not sorted.
+/// Splits each delay, from the earliest possible start to the actual start of the unit, by the records in that time.
+/// Linear, apart from sorting unsorted records.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 
-/// An observed step, analysed once for all its replays.
+/// An observed step, analysed once and replayed many times.
 struct ObservedStep {
     StepGraph graph;
     std::vector<Binding> latest;
@@ -57,31 +57,31 @@ struct ObservedStep {
 /// The times for a replay of a step, one entry per unit.
 struct StepTimes {
     std::span<const TimeNs> durations;
-    /// Laid out as in the graph; null = transfers take no time.
+    /// Layout as in the graph; null = transfers take no time.
     const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< time between the earliest possible and the actual start of each unit; empty =
                                     ///< none
-    /// StepGraph::holds; empty = no rank waits for a send. Their lengths follow from `transfers`, and they apply only
+    /// StepGraph::holds; empty = no rank waits for a send. Their lengths are derived from `transfers`. Holds apply only
     /// in the observed order.
     std::span<const Hold> holds = {};
 };
 
-/// Replays a step's units with other times: each starts as soon as its rank is free and its inputs have arrived. Valid
-/// for all steps of one order (StepGraph::assign).
+/// Replays a step's units with other times. Each unit starts as soon as its rank is free and its inputs have arrived.
+/// Valid for all steps with the same order (StepGraph::assign).
 class StepReplay {
 public:
     /// `order` is a result of StepGraph::orderBy(); empty = as observed.
     explicit StepReplay(const StepGraph& graph, std::span<const UnitIndex> order = {});
 
-    /// The length of the replayed step. Trailing ops do not make it longer. Linear in units.
+    /// The length of the replayed step. Trailing ops do not count. Linear in units.
     TimeNs run(const StepTimes& times) { return run(times, ends_); }
-    /// As above, for use by several threads at once, each with its own `ends`.
+    /// As above, for several concurrent threads, each with a separate `ends`.
     TimeNs run(const StepTimes& times, TaskTimes& ends) const;
     /// The end of a unit in the latest run() that was called without `ends`.
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:
-    std::shared_ptr<const TaskGraph> tasks_; ///< like StepGraph::tasks(), in the replay's order
+    std::shared_ptr<const TaskGraph> tasks_; ///< StepGraph::tasks() in the order of the replay
     bool reordered_ = false;
     std::vector<UnitIndex> last_; ///< per rank; kNoUnit for a rank without units
     TaskTimes ends_;              ///< of the latest run

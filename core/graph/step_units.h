@@ -15,16 +15,16 @@
 
 namespace bubblescope {
 
-/// The way in which a unit's input reaches it.
+/// How a unit receives its input.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
     Stays,      ///< produced on the same rank
-    Activation, ///< brought by a transfer from another rank
-    Gradient,   ///< brought by a transfer from another rank
+    Activation, ///< transferred from another rank
+    Gradient,   ///< transferred from another rank
 };
 
-/// The units of a step, numbered in an order in which all of them can run, and everything else that follows from the
-/// order of the step's ops alone. Immutable, so that all users of steps of one order can share it.
+/// The units of a step, numbered in an order in which all of them can run, and all data derived only from the order of
+/// the step's ops. Immutable, so that all steps with the same order can share one object.
 struct StepUnits {
     std::shared_ptr<const OpGraph> ops;
     // One entry per unit.
@@ -33,7 +33,7 @@ struct StepUnits {
     std::vector<OpKind> kind;     ///< kind of that op
     std::vector<Chunk> chunk;     ///< chunk of that op
     std::vector<std::uint8_t> pair;
-    std::array<std::vector<Way>, 2> way; ///< of the input; the second list is empty if there are no pairs
+    std::array<std::vector<Way>, 2> way; ///< way of each input; the second list is empty without pairs
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     TaskGraph tasks;
 
@@ -42,14 +42,14 @@ struct StepUnits {
     std::int64_t ignored_inputs = 0;
     std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 
-    /// If ops are missing or their order contradicts the dependencies, contains only the units that can run.
+    /// Contains only the units that can run: all, unless ops are missing or the order contradicts the dependencies.
     explicit StepUnits(std::shared_ptr<const OpGraph> graph);
-    /// Contains all units in a given order, which lists the first op of each. Ignores inputs that contradict this
-    /// order.
+    /// Contains all units in the order of `order`, which lists the first op of each unit. Ignores inputs that
+    /// contradict this order.
     StepUnits(std::shared_ptr<const OpGraph> graph, std::span<const OpIndex> order);
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
-    /// The units of a rank's ops, in its order; a pair's unit appears twice.
+    /// The units of a rank's ops, in the rank's order; a pair's unit appears twice.
     [[nodiscard]] std::span<const UnitIndex> unitsOf(Rank of) const {
         return std::span(unit_of).subspan(static_cast<std::size_t>(ops->firstOf(of)), ops->opsOf(of).size());
     }
@@ -60,14 +60,14 @@ private:
     void linkInputs();
 };
 
-/// The execution of a step: the order of its ops, and its units. Immutable; shared by all steps of that order.
+/// The order of a step's ops, and its units. Immutable; shared by all steps with the same order.
 struct ExecutedUnits {
     StepOrder order;
     std::shared_ptr<const StepUnits> units; ///< of StepOrder::graph()
 
     explicit ExecutedUnits(const StepTimeline& step)
         : order(step), units(std::make_shared<const StepUnits>(order.sharedGraph())) {}
-    /// `of_order` must be the units of that order.
+    /// `of_order` must contain the units of that order.
     ExecutedUnits(StepOrder known, std::shared_ptr<const StepUnits> of_order)
         : order(std::move(known)), units(std::move(of_order)) {}
 
@@ -75,11 +75,11 @@ struct ExecutedUnits {
     [[nodiscard]] bool runnable() const { return units->blocked.empty(); }
 };
 
-/// The executed units of a step. Returns `latest` again if the step has the same order; `latest` may be null.
+/// The executed units of a step. Returns `latest` if the step has the same order; `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
-/// As above. Also calls `beside(order)` once while it computes the units of a new order, because that computation
-/// mostly occupies one thread.
+/// As above. While the units of a new order are computed, which mostly occupies one thread, calls `beside(order)` once
+/// in parallel.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest,
                                                                  const std::function<void(const StepOrder&)>& beside);

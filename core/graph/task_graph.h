@@ -12,7 +12,7 @@ namespace bubblescope {
 using TaskIndex = std::int32_t;
 inline constexpr TaskIndex kNoTask = -1;
 
-/// Lists of tasks in compressed rows, one list per task: 4 bytes per task and 4 per entry. Immutable.
+/// Lists of tasks in compressed sparse row format, one list per task: 4 bytes per task and 4 per entry. Immutable.
 class TaskLists {
 public:
     TaskLists() = default;
@@ -43,26 +43,26 @@ struct TaskEdge {
 [[nodiscard]] TaskLists predecessorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 [[nodiscard]] TaskLists successorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 
-/// An order of all tasks in which each comes after its predecessors. Depth-first, so that chains of tasks are
-/// contiguous in memory once tasks are renumbered by it. Leaves out tasks on a cycle and all tasks that depend on them.
-/// Linear.
+/// An order in which each task comes after its predecessors. The search is depth-first, so that chains of tasks become
+/// contiguous in memory if tasks are renumbered in this order. Tasks on a cycle, and all tasks that depend on them, are
+/// left out. Linear.
 [[nodiscard]] std::vector<TaskIndex> topologicalOrder(const TaskLists& successors, std::span<const TaskEdge> edges);
 
-/// A directed acyclic graph of tasks without times, with an order in which all of them can run. longest_path.h computes
-/// times on it. Immutable, so that any number of evaluations and threads can share it.
+/// A directed acyclic graph of tasks without times, with a topological order. longest_path.h computes times on it.
+/// Immutable, so that any number of evaluations and threads can share it.
 ///
-/// A task's place is its index in that order. If tasks are numbered in such an order already, places equal numbers, and
-/// the order takes no memory.
+/// A task's place is its index in that order. If tasks are already numbered in a topological order, places equal task
+/// numbers, and no memory is used for the order.
 class TaskGraph {
 public:
     TaskGraph() = default;
 
-    /// `predecessors` lists, per place, tasks of earlier places. An empty `order` stands for 0, 1, 2, ….
+    /// `predecessors` lists tasks at earlier places, per place. An empty `order` stands for 0, 1, 2, ….
     explicit TaskGraph(TaskLists predecessors, std::vector<TaskIndex> order = {})
         : predecessors_(std::move(predecessors)), order_(std::move(order)) {}
 
-    /// As above, for tasks with at most `width` predecessors, up to kMaxWidth: `rows` holds `width` entries per place,
-    /// padded with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
+    /// As above, for tasks with at most `width` predecessors (at most kMaxWidth): `rows` holds `width` entries per
+    /// place, padded with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
     TaskGraph(std::size_t width, std::vector<TaskIndex> rows, std::vector<TaskIndex> order = {})
         : width_(width), rows_(std::move(rows)), order_(std::move(order)) {}
     static constexpr std::size_t kMaxWidth = 3;
@@ -74,14 +74,14 @@ public:
     [[nodiscard]] std::span<const TaskIndex> predecessors(std::size_t place) const {
         return width_ == 0 ? predecessors_[place] : std::span(rows_).subspan(place * width_, width_);
     }
-    /// The number of the first of these edges. Edges are numbered place by place, including the kNoTask entries of
+    /// Number of the first edge to a place. Edges are numbered place by place, including the kNoTask entries of
     /// rows.
     [[nodiscard]] std::size_t firstEdge(std::size_t place) const {
         return width_ == 0 ? static_cast<std::size_t>(predecessors_.begin()[place]) : place * width_;
     }
     /// firstEdge() of each place, and of the end; lists only.
     [[nodiscard]] const std::vector<TaskIndex>& listBegin() const { return predecessors_.begin(); }
-    /// The number of edges; edge numbers are below it.
+    /// Number of edges; all edge numbers are smaller.
     [[nodiscard]] std::size_t edges() const { return width_ == 0 ? predecessors_.entries().size() : rows_.size(); }
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;

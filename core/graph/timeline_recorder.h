@@ -21,7 +21,7 @@ public:
         step_.comm.resize(schedule.ranks.size());
         for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
             step_.ranks[r].reserve(schedule.ranks[r].size());
-            // At most a send, a receive and a wait per op; unused memory is never touched.
+            // At most one send, receive and wait per op; unused memory is never touched.
             if (schedule.pp > 1) step_.comm[r].reserve(3 * schedule.ranks[r].size());
         }
     }

@@ -7,17 +7,17 @@
 
 namespace bubblescope {
 
-/// A unit's number, in an order in which all units can run. A unit is an op, or both halves of an overlapped pair.
+/// Number of a unit, in an order in which all units can run. A unit is an op, or both halves of an overlapped pair.
 using UnitIndex = TaskIndex;
 inline constexpr UnitIndex kNoUnit = kNoTask;
 
-/// A schedule's units and their dependencies: the order of their rank, and their inputs from neighbouring stages. The
-/// activations that a stage keeps for its backward need no edge, because the order of the rank implies it.
+/// A schedule's units and their dependencies: the previous unit on the same rank, and inputs from neighbouring stages.
+/// The activations that a stage stores for its backward need no edge, because the order of the rank implies it.
 struct UnitGraph {
-    std::vector<OpIndex> op;        ///< per unit: the op, or the first of the pair
+    std::vector<OpIndex> op;        ///< per unit: the op, or the first op of the pair
     std::vector<UnitIndex> unit_of; ///< per op; kNoUnit for ops that cannot run
-    /// Rows with the previous unit on its rank, the input of its op and, in schedules with pairs, that of the second
-    /// op.
+    /// Rows with the previous unit on the rank, the input of the unit's op and, in schedules with pairs, the input of
+    /// the second op.
     TaskGraph tasks;
     std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 

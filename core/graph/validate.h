@@ -16,30 +16,30 @@ namespace bubblescope {
 struct ScheduleProblem {
     std::string kind; ///< rank-count, chunk-count, out-of-range, pair, duplicate, missing, memory, deadlock
     Rank rank;
-    std::size_t index = 0; ///< index in the rank's list; its length if an op is missing
+    std::size_t index = 0; ///< index in the rank's list; the list's length if an op is missing
     Sentence message;
 };
 
 struct ValidateOptions {
-    /// Maximum number of activations per rank, counted in forward ops of one chunk; each is held from its F to the end
-    /// of its B or W.
+    /// Maximum number of activations per rank, in forward ops of one chunk; each is stored from its F to the end of its
+    /// B or W.
     std::optional<int> memory_limit;
-    /// Maximum number of bytes per rank, for everything that it holds; used if both are given. The model must cover
-    /// every stage of the schedule.
+    /// Maximum number of bytes per rank, including everything that the rank stores; replaces the limit above if both
+    /// are set. The model must cover every stage of the schedule.
     std::optional<MemoryModel> memory = std::nullopt;
     std::optional<std::int64_t> memory_budget = std::nullopt;
-    /// With asynchronous sends, a rank waits only for its inputs; the other modes (rendezvous.h) may deadlock an order
-    /// that runs with asynchronous sends.
+    /// With asynchronous sends, a rank waits only for its inputs. Other modes (rendezvous.h) may cause deadlocks in
+    /// orders that run with asynchronous sends.
     SendMode sends = SendMode::Asynchronous;
 };
 
 /// All problems, by rank and index. A deadlock comes last, with its cycle op by op, including sends and receives if
-/// they cause it. Empty = the schedule can be executed and runs each forward and backward of every micro-batch and
-/// stage exactly once. Linear in ops.
+/// they are part of the cause. Empty if the schedule can be executed and runs each forward and backward of every
+/// micro-batch and stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
 
-/// The graph of a schedule that has exactly the ops that it needs. Does not check whether its order can be executed:
-/// visitInOrder() does. Error: Input, naming the schedule and its first problem.
+/// The graph of a schedule with exactly the required ops. Does not check whether the order can be executed;
+/// visitInOrder() does. Error: Input, with the name of the schedule and its first problem.
 [[nodiscard]] Result<OpGraph> completeGraph(const Schedule& schedule);
 
 /// A valid schedule, prepared for execution.
@@ -48,13 +48,13 @@ struct Execution {
     std::vector<OpIndex> order; ///< an order in which all ops can run
 };
 
-/// Validates and prepares a schedule. Error: Input, naming the schedule and its first problem.
+/// Validates and prepares a schedule. Error: Input, with the name of the schedule and its first problem.
 [[nodiscard]] Result<Execution> prepareExecution(const Schedule& schedule);
 
 /// The first problem of an invalid schedule, as an Input error.
 [[nodiscard]] Error whyNotExecutable(const Schedule& schedule, SendMode sends);
 
-/// The maximum number of activations held per rank, counted as in ValidateOptions.
+/// Maximum number of activations stored per rank, counted as in ValidateOptions.
 [[nodiscard]] std::vector<int> peakActivations(const Schedule& schedule);
 
 } // namespace bubblescope

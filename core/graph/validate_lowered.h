@@ -8,10 +8,10 @@
 
 namespace bubblescope {
 
-/// The result of validate(), and problems of the actions.
+/// The result of validate(), and problems with actions.
 struct LoweredValidation {
-    /// Kinds besides those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings()) and hang.
-    /// Their index is that of the action in the rank's list of actions.
+    /// Kinds in addition to those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings())
+    /// and hang. Their index refers to the rank's list of actions.
     std::vector<ScheduleProblem> problems;
     /// Absent if the order itself deadlocks or has no transfers.
     std::optional<HangVerdict> hang;
@@ -20,7 +20,7 @@ struct LoweredValidation {
 [[nodiscard]] LoweredValidation validateLowered(const LoweredSchedule& lowered, const ValidateOptions& options,
                                                 const QueueModel& queues);
 
-/// The verdict for one kind of communicator; verdictsOfAll() returns one for each kind that needs no file.
+/// The verdict for one kind of communicator. verdictsOfAll() returns one for each kind that needs no file.
 struct CommunicatorVerdict {
     CommunicatorKind kind = CommunicatorKind::One;
     HangVerdict verdict;

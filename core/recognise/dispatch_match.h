@@ -9,26 +9,26 @@
 
 namespace bubblescope {
 
-/// Ranks that chose their ops by readiness, see RankDispatch.
+/// Describes ranks that chose their ops by readiness, see RankDispatch.
 struct DispatchMatch {
     DispatchRule rule = DispatchRule::Ready;
     Schedule hint;
     std::int64_t choices = 0;         ///< times at which a rank started an op
-    std::int64_t explained = 0;       ///< choices of the rule's first op, given the inputs that had clearly arrived
-    std::int64_t moved = 0;           ///< choices of another op than the next one in the hint
-    std::int64_t moved_explained = 0; ///< of these, choices of the rule's first op
+    std::int64_t explained = 0;       ///< choices that match the rule, given the inputs that had clearly arrived
+    std::int64_t moved = 0;           ///< choices that differ from the next op in the hint
+    std::int64_t moved_explained = 0; ///< number of these that match the rule
 };
 
 /// Finds the rule and the family's order that explain at least 98 % of the choices in these steps, and 95 % of those
-/// that differ from the order. Nothing if there is none, or if all steps have the same order, which then is fixed.
-/// O(families · ops · log ops).
+/// that differ from the order. None if no rule does, or if all steps have the same order, which indicates a fixed
+/// order. O(families · ops · log ops).
 [[nodiscard]] std::optional<DispatchMatch> matchDispatch(std::span<const StepTimeline> steps);
 
-/// If the order of a run equals none of a family: looks for ranks that choose their ops. If found, the order is no
-/// longer a departure: the hint becomes Run::closest and Run::closest_order.
+/// If no family has the order of a run, checks if ranks choose their ops. If they do, the order is no longer reported
+/// as a departure: the hint becomes Run::closest and Run::closest_order.
 void explainDispatch(Run& run);
 
-/// True if explainDispatch() has found that ranks choose their ops.
+/// True if explainDispatch() found that ranks choose their ops.
 [[nodiscard]] inline bool choosesOps(const Run& run) {
     return run.closest_order.has_value() && !run.departure.has_value();
 }

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// Serialization, for extracts, of the values that recognition derives from raw slices (base/wire.h, raw_trace.h). A
-// reader rejects values that no extractor produces, because an extract may be malicious.
+// Serialization of the values that recognition derives from raw slices, for extracts (base/wire.h, raw_trace.h).
+// Readers reject values that no extractor produces, because an extract may be malicious.
 namespace bubblescope {
 
 template <class Wire>
@@ -41,7 +41,7 @@ void fields(Wire& wire, FoundComm& value) {
     wire.enumeration(payload, Payload::Gradient);
     wire.span(start, end);
 }
-// A list for each track. Not inline: each user would instantiate all that they use.
+// A list with one entry per track. Not inline: otherwise each user would instantiate all nested templates.
 void fields(WireWriter& wire, const FoundOpPieces& value);
 void fields(WireReader& wire, FoundOpPieces& value);
 void fields(WireWriter& wire, const Pieces<FoundComm>& value);
@@ -88,7 +88,7 @@ void fields(Wire& wire, CheckedDevice& value) {
     wire(host, device);
 }
 
-/// A list whose elements `each` reads or writes.
+/// A list; `each` reads or writes one element.
 template <class Wire, class T, class Each>
 void wireList(Wire& wire, std::vector<T>& list, const Each& each) {
     std::uint64_t count = list.size();
@@ -113,7 +113,7 @@ void wireCheck(Wire& wire, CheckRecord& value) {
     wire(step, rank, replica, tensor_rank, op, layer, tensor, first, second, difference);
     wire.span(start, end);
 }
-/// Numbers of a record that native_args.h accepts.
+/// Numbers in a record that native_args.h accepts.
 template <class Record>
 [[nodiscard]] bool canBeRead(const Record& record) {
     const auto count = [](std::int64_t number) { return number >= 0 && number < kMaxOwnCount; };
@@ -152,7 +152,7 @@ void fields(Wire& wire, GpuWork::Work& value) {
     wire.duration(idle);
     wire(device);
 }
-/// The file index is set by the reader.
+/// The reader sets the file index.
 template <class Wire>
 void fields(Wire& wire, RuleMatch& value) {
     auto& [file, track, slice, name, start, end, pid, on_device, spilled, owner, replica, step, kind, transfer,
@@ -220,22 +220,22 @@ void fields(Wire& wire, RankBlocks& value) {
     }
 }
 
-// Sets the index that a value's file has among those of the trace. A rank that is not recorded in the file is
-// kUnknownRank in an extract (raw_trace.h).
+// Sets the file index in a value. A rank that is not recorded in the file is kUnknownRank in an extract
+// (raw_trace.h).
 inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
     for (RuleMatch& match : value.matches) {
         match.file = file;
         if (match.owner == kUnknownRank) match.owner = rank;
     }
 }
-/// True if the finds can come from this rule.
+/// True if this rule can have produced the value.
 [[nodiscard]] inline bool fits(const RuleFinds& value, const RecognitionRule& rule) {
     return std::ranges::all_of(value.matches, [&](const RuleMatch& match) {
         return match.transfer ? *match.transfer < rule.transfers.size() && !match.kind : match.kind.has_value();
     });
 }
 inline void moveTo(std::uint32_t /*file*/, std::int64_t rank, RankBlocks& value) {
-    value.rank = value.blocks.empty() ? 0 : rank; // as in extractComputeBlocks(), whatever the extract contains
+    value.rank = value.blocks.empty() ? 0 : rank; // as extractComputeBlocks() does, regardless of the extract
 }
 
 } // namespace bubblescope

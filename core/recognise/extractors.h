@@ -16,20 +16,20 @@
 // The data that recognition extracts from raw slices (see raw_trace.h).
 namespace bubblescope {
 
-/// Ops and transfers of files that Bubblescope wrote.
+/// Ops and transfers in files written by Bubblescope.
 inline constexpr Extractor<NativeMarks> kNativeMarks{"native marks", extractNativeMarks};
 
-/// The slices that a rule's names match.
+/// The slices whose names match a rule.
 inline constexpr Extractor<RuleFinds, RecognitionRule> kRuleFinds{"rule", extractRuleFinds};
 
 inline constexpr Extractor<ProfilerMarks> kProfilerMarks{"profiler marks", extractProfilerMarks};
 
-/// The blocks of files that both computed and transferred something; empty for the others.
+/// The blocks of files that contain both compute and transfers; empty for other files.
 inline constexpr Extractor<RankBlocks> kComputeBlocks{"compute blocks", extractComputeBlocks};
 
 inline constexpr Extractor<NativeChecks> kNativeChecks{"native checks", extractNativeChecks};
 
-/// Categories of slices, with their numbers of slices.
+/// Number of slices per category.
 using CategoryCounts = std::map<std::string, std::size_t>;
 [[nodiscard]] Result<std::vector<CategoryCounts>> extractCategories(RawTrace& raw);
 inline constexpr Extractor<CategoryCounts> kCategories{"categories", extractCategories};

@@ -15,42 +15,42 @@
 
 namespace bubblescope {
 
-/// A number as recorded in a trace. One that exceeds 32 bits is clamped and remains invalid: inferLayout() rejects both
-/// values.
+/// A number recorded in a trace. Numbers that exceed 32 bits are clamped; inferLayout() rejects both
+/// limits.
 class FoundNumber {
 public:
     constexpr FoundNumber() = default;
-    constexpr FoundNumber(std::int64_t number) // NOLINT(google-explicit-constructor): a number in fewer bytes
+    constexpr FoundNumber(std::int64_t number) // NOLINT(google-explicit-constructor): replaces a plain number
         : value_(static_cast<std::int32_t>(std::clamp<std::int64_t>(number, INT32_MIN, INT32_MAX))) {}
     constexpr operator std::int64_t() const { return value_; } // NOLINT(google-explicit-constructor)
-    /// For messages, because fmt does not convert this class.
+    /// Needed for messages, because fmt cannot format this class.
     [[nodiscard]] constexpr std::int64_t value() const { return value_; }
 
 private:
     std::int32_t value_ = 0;
 };
 
-/// An op found by a rule, in the trace's own numbering.
+/// An op found by a rule, in the trace's numbering.
 struct BareFoundOp {
-    FoundNumber owner; ///< the rank that ran it: a pipeline rank, or a global rank, which exists once per place
+    FoundNumber owner; ///< the rank that ran the op: a pipeline rank, or the global rank
     FoundNumber step;
     FoundNumber microbatch;
     FoundNumber chunk_or_stage; ///< chunk or stage, see FoundOps::parts
-    FoundNumber sequence;       ///< slice of the sequence
-    FoundNumber replica;        ///< index among several equal pipelines (data parallelism)
+    FoundNumber sequence;       ///< index of the sequence slice
+    FoundNumber replica;        ///< index of the pipeline replica (data parallelism)
     OpKind kind = OpKind::Forward;
-    bool overlapped = false;      ///< half of a pair; the other half has the same times
-    std::uint32_t details_at = 0; ///< 1 + index into the details of its FoundOpList; 0 if it has none
+    bool overlapped = false;      ///< true for half of a pair; the other half has the same times
+    std::uint32_t details_at = 0; ///< 1 + index into the details of the FoundOpList; 0 without details
     TimeNs start{0};
     TimeNs end{0};
 };
-static_assert(sizeof(BareFoundOp) == 48); // a run has millions
+static_assert(sizeof(BareFoundOp) == 48); // a run has millions of ops
 
 struct FoundOp : BareFoundOp {
     OpDetails details;
 };
 
-/// Ops as they were found, for example those of one track. Most have no details: 48 bytes each.
+/// Ops found in one part of a trace, for example in one track. Most ops have no details and need 48 bytes each.
 class FoundOpList {
 public:
     FoundOpList() = default;
@@ -59,7 +59,7 @@ public:
         for (const FoundOp& op : ops)
             push_back(op);
     }
-    /// Takes ops and the details that they refer to; missing details count as none.
+    /// Takes ops and the details that they refer to. References to missing details are removed.
     FoundOpList(std::vector<BareFoundOp> ops, std::vector<OpDetails> details)
         : ops_(std::move(ops)), details_(std::move(details)) {}
 
@@ -71,7 +71,7 @@ public:
         details_.push_back(op.details);
         ops_.back().details_at = static_cast<std::uint32_t>(details_.size());
     }
-    /// All fields are 0 for an op without details. `op` must belong to this list.
+    /// All fields are 0 for an op without details. `op` must be in this list.
     [[nodiscard]] const OpDetails& detailsOf(const BareFoundOp& op) const {
         static constexpr OpDetails kNone{};
         return op.details_at == 0 || op.details_at > details_.size() ? kNone : details_[op.details_at - 1];
@@ -116,19 +116,19 @@ struct FoundComm {
 
 /// The meaning of `chunk_or_stage`.
 enum class Parts {
-    Chunks,           ///< a rank's local parts; owners are pipeline ranks 0 … p−1
-    Stages,           ///< global; the assignment of stages to owners determines ranks and chunks
-    OneStagePerOwner, ///< every owner holds one stage; owners in ascending order are the ranks
+    Chunks,           ///< chunks of a rank; owners are pipeline ranks 0 … p−1
+    Stages,           ///< global stages; their assignment to owners determines ranks and chunks
+    OneStagePerOwner, ///< one stage per owner; the ranks are the owners in ascending order
 };
 
-/// The timing of the ops of our own traces with device records: each op lasts from its first to its last kernel. The
-/// events around the kernels are a second source.
+/// Op timing in our own traces with device records. Each op lasts from the start of its first kernel to the end of its
+/// last. The events around the kernels are a second source.
 struct KernelTiming {
-    std::int64_t ops = 0;       ///< ops that have the times of their kernels
-    std::int64_t by_events = 0; ///< ops timed by events, because none of their kernels was recorded
-    TimeNs begin{0};            ///< median time from the event before an op to its first kernel
-    TimeNs end{0};              ///< median time from its last kernel's end to the event after it
-    TimeNs farthest{0};         ///< the largest such time at either end
+    std::int64_t ops = 0;       ///< number of ops timed by their kernels
+    std::int64_t by_events = 0; ///< number of ops timed by events because their kernels were not recorded
+    TimeNs begin{0};            ///< median time from the event before an op to the op's first kernel
+    TimeNs end{0};              ///< median time from the end of the op's last kernel to the next event
+    TimeNs farthest{0};         ///< largest of these times at either end
 };
 
 using FoundOpPieces = Pieces<BareFoundOp, FoundOpList>;
@@ -138,8 +138,8 @@ struct FoundOps {
     FoundOpPieces ops;
     Pieces<FoundComm> comm;
     std::optional<RunInfo> info;
-    std::optional<KernelTiming> timing; ///< for our own traces with kernels
-    bool owners_are_global = false;     ///< owners are global ranks of the job, whose places in a mesh may be known
+    std::optional<KernelTiming> timing; ///< only for our own traces with kernels
+    bool owners_are_global = false;     ///< true if owners are global ranks (of a mesh)
 };
 
 } // namespace bubblescope

@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-/// The work of a rank's host, without any annotation of a pipeline.
+/// The kinds of host work of a rank whose trace has no pipeline annotations.
 enum class HostEventKind : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collective };
 
 struct HostEvent {
     HostEventKind kind = HostEventKind::Forward;
-    TimeNs at{0};       ///< time of the event on the host
-    TimeNs host_end{0}; ///< end of the call on the host
-    GpuWork::Span work; ///< work on the device; on a CPU, on the host itself
-    bool linked =
-        false; ///< a forward whose gradients autograd computed later: neither optimizer nor creation of buffers
-    std::uint64_t call = 0; ///< for a transfer or collective: a hash of its name, the same in all files
-    // For a transfer, if known.
+    TimeNs at{0};           ///< time of the event on the host
+    TimeNs host_end{0};     ///< end of the call on the host
+    GpuWork::Span work;     ///< work on the device, or on the host for CPU runs
+    bool linked = false;    ///< true if autograd computed gradients for it later; false for optimizers and
+                            ///< buffers
+    std::uint64_t call = 0; ///< for a transfer or collective: hash of its name, equal in all files
+    // Direction of a transfer, if known.
     std::optional<CommKind> direction;
     std::optional<std::int64_t> peer; ///< global rank
 };
 
-/// A forward and its backward, linked by the profiler: the times of both on the host.
+/// A forward and its backward, linked by the profiler. Both times are host times.
 struct AutogradLink {
     TimeNs forward{0};
     TimeNs backward{0};
@@ -35,12 +35,12 @@ struct AutogradLink {
 struct HostEvents {
     std::vector<HostEvent> events;   ///< by `at`
     std::vector<AutogradLink> links; ///< by `forward`; empty if the trace has no flows between forward and backward
-    bool on_device = false;          ///< times are those of a device
+    bool on_device = false;          ///< true if times are from a device
 };
 
-/// The events of one file: kernels by their launches or, if the host itself computes, its outermost operators.
-/// Everything that runs under autograd is a backward; in a trace without operators, everything launched by a thread
-/// other than the one that does the transfers. `own_rank` is the global rank that wrote the file.
+/// The events of one file: kernels by their launches, or outermost operators if the host computes. All work that runs
+/// under autograd is a backward. In a trace without operators, this is all work launched by threads other than the one
+/// that launches transfers. `own_rank` is the global rank that wrote the file.
 [[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
                                     const JobControl& control);
 

@@ -4,7 +4,7 @@
 
 namespace bubblescope {
 
-/// True if a problem of reading means that the trace had more content, or that part of it is not credible.
+/// True if a problem means that the trace originally had more content, or that part of it is unreliable.
 [[nodiscard]] bool meansLostRecords(const Diagnostic& problem);
 
 } // namespace bubblescope

@@ -14,11 +14,11 @@
 
 namespace bubblescope {
 
-/// The axes of a job's parallelism. Expert parallelism shares ranks with the others.
+/// The axes of a job's parallelism. Expert parallelism uses the same ranks as the other axes.
 enum class MeshAxis : std::uint8_t { Pipeline, Data, Context, Tensor, Expert };
 inline constexpr std::array<std::string_view, 5> kMeshAxisNames{"pp", "dp", "cp", "tp", "ep"};
 
-/// A number for each axis: the mesh's sizes, or a rank's place.
+/// A number for each axis: the sizes of a mesh, or the coordinates of a rank.
 struct MeshNumbers {
     std::array<int, kMeshAxisNames.size()> of{};
     [[nodiscard]] int at(MeshAxis axis) const { return of[static_cast<std::size_t>(axis)]; }
@@ -30,29 +30,29 @@ struct MeshNumbers {
 struct Mesh {
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest first
-    bool expert_outside_tensor = false; ///< experts are spread over the ranks with equal tensor rank, as Megatron does
+    bool expert_outside_tensor = false; ///< true to spread experts over ranks with equal tensor rank, as in Megatron
 
-    /// The place of a global rank; nothing beyond the mesh.
+    /// The coordinates of a global rank; nullopt outside of the mesh.
     [[nodiscard]] std::optional<MeshNumbers> placeOf(std::int64_t rank) const;
 };
 
 /// Parses sizes such as "pp=4,dp=2,tp=2" (an omitted axis has size 1) and an order: "torchtitan" (pp slowest, then dp,
-/// cp, tp; the default), "megatron" (tp-cp-ep-dp-pp), or any such list, fastest first, in the syntax of Megatron's
+/// cp, tp; the default), "megatron" (tp-cp-ep-dp-pp), or a custom list, fastest first, in the syntax of Megatron's
 /// --order. Error: Usage.
 [[nodiscard]] Result<Mesh> parseMesh(std::string_view sizes, std::string_view order);
 
-/// The places of a trace's ranks in their mesh.
+/// The coordinates of a trace's ranks in their mesh.
 struct RankPlaces {
-    std::string source; ///< "mesh" (the user's), "framework", "process groups" (of the files), "file names"
+    std::string source; ///< "mesh" (from the user), "framework", "process groups" or "file names"
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::map<std::int64_t, MeshNumbers> ranks; ///< by global rank
 };
 
 struct ProfilerMarks;
 
-/// Uses the user's mesh, or else the places that a recorded job's frameworks report, or else the process groups
-/// recorded in all files, or else the names of all files, such as "trace_pp1_dp0.json". Nothing if none of these gives
-/// the pipeline rank. Error: Input if the mesh is too small for a rank.
+/// Uses the user's mesh, otherwise the coordinates reported by the framework of a recorded job, otherwise the process
+/// groups recorded in all files, otherwise the names of all files, such as "trace_pp1_dp0.json". None if none of these
+/// determines the pipeline rank. Error: Input if the mesh is too small for a rank.
 [[nodiscard]] Result<std::optional<RankPlaces>>
 rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, const std::optional<Mesh>& mesh);
 

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Removes the number at the beginning of `text` and returns it; nothing, and `text` unchanged, if there is none.
+/// Removes the number at the beginning of `text` and returns it. If there is none, changes nothing.
 [[nodiscard]] inline std::optional<std::int64_t> takeNumber(std::string_view& text) {
     std::string_view rest = text;
     const auto number = takeNumber<std::int64_t>(rest);
@@ -22,14 +22,14 @@ namespace bubblescope {
     return number;
 }
 
-/// Removes `word` from the beginning of `text`; false if `text` does not begin with it.
+/// Removes `word` from the beginning of `text`; returns false if `text` does not start with it.
 [[nodiscard]] inline bool takeWord(std::string_view& text, std::string_view word) {
     if (!text.starts_with(word)) return false;
     text.remove_prefix(word.size());
     return true;
 }
 
-/// The properties of an op that a name, an arg or a thread's name can contain.
+/// A property of an op that can be part of a name, an arg or a thread's name.
 enum class RuleField : std::uint8_t {
     Kind,
     MicrobatchId,
@@ -45,7 +45,7 @@ inline constexpr std::array<std::string_view, 9> kRuleFieldNames{"kind", "microb
                                                                  "rank", "replica",    "sequence", "tensor_rank"};
 [[nodiscard]] std::optional<RuleField> ruleFieldFrom(std::string_view name);
 
-/// The fields that a pattern extracted from a name. For a pair of ops, the second op's fields come second.
+/// The fields extracted from a name. For a pair of ops, entries of the second op follow those of the first.
 struct NameParts {
     std::array<std::array<std::optional<std::int64_t>, 2>, kRuleFieldNames.size()> numbers;
     std::string_view kind; ///< the word matched by {kind}
@@ -55,17 +55,17 @@ struct NameParts {
     }
 };
 
-/// A pattern for names: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} a word of letters and
-/// underscores), [part] is optional, * is any text, \ quotes the next character. It matches whole names, in time
-/// proportional to the pattern's length times the name's.
+/// A pattern for names: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} is a word of letters and
+/// underscores), [part] is optional, * matches any text, \ escapes the next character. A pattern must match the
+/// complete name. Matching takes time proportional to the product of the lengths of pattern and name.
 class NamePattern {
 public:
-    /// Error: Input, with the problem and the position of the character; `where` is the error's place.
+    /// Error: Input, with the problem and the position of the character; `where` is the location for the message.
     [[nodiscard]] static Result<NamePattern> parse(std::string_view text, const std::string& where);
 
     [[nodiscard]] std::optional<NameParts> match(std::string_view name) const;
     [[nodiscard]] const std::string& text() const { return text_; }
-    /// The number of times that a field occurs in the pattern.
+    /// Number of occurrences of a field in the pattern.
     [[nodiscard]] std::size_t count(RuleField field) const;
 
 private:

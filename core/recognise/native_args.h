@@ -13,18 +13,18 @@
 #include <string_view>
 #include <utility>
 
-/// Records of native files (core/timeline/trace_names.h), read from named values of any source: a loaded trace, or a
+/// Records in native files (core/timeline/trace_names.h), parsed from named values of any source: a loaded trace, or a
 /// stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
 namespace bubblescope {
 
-/// The rank that owns a track, by the name of its process.
+/// The rank that owns a track, parsed from the name of its process.
 struct RecordOwner {
     std::int64_t rank = 0;
     std::int64_t replica = 0;
     std::int64_t tensor_rank = 0;
 };
 
-/// Parses "rank R of replica D, tensor rank T"; nothing for other names.
+/// Parses "rank R of replica D, tensor rank T"; nullopt for other names.
 [[nodiscard]] std::optional<RecordOwner> recordOwner(std::string_view process);
 
 [[nodiscard]] inline std::optional<CommKind> nativeCommKind(std::string_view category) {
@@ -66,10 +66,10 @@ template <class Args>
 struct RunStatement {
     RunInfo info;
     std::string host;
-    std::string clock; ///< equal names mean equal clocks
+    std::string clock; ///< files with equal names share a clock
     std::int64_t pid = 0;
     std::string pids;        ///< the PID namespace of `pid`
-    int segment = 0;         ///< above 0 if it continues a full file
+    int segment = 0;         ///< above 0 if this file continues another file that was full
     std::string device = {}; ///< identifies the hardware; may be empty
 };
 
@@ -82,7 +82,7 @@ template <class Args>
             words("device")};
 }
 
-/// Without owner and replica. Nothing if a required field is missing.
+/// Does not set owner and replica. Returns nullopt if a required field is missing.
 template <class Args>
 [[nodiscard]] std::optional<FoundOp> nativeOp(const Args& args, TimeNs start, TimeNs end) {
     const auto kind = args.text("kind");
@@ -103,7 +103,7 @@ template <class Args>
     return op;
 }
 
-/// As above, for one side of a transfer, a wait or a collective.
+/// As above, for a send, a receive, a wait or a collective.
 template <class Args>
 [[nodiscard]] std::optional<FoundComm> nativeComm(const Args& args, CommKind kind, TimeNs start, TimeNs end) {
     const auto payload = args.text("payload");
@@ -122,18 +122,18 @@ template <class Args>
     return comm;
 }
 
-/// Upper bound of numbers of steps, ops, layers and places.
+/// Upper bound for numbers of steps, ops, layers and ranks.
 inline constexpr std::int64_t kMaxOwnCount = std::int64_t{1} << 30;
 
 [[nodiscard]] inline bool placeCanBe(const RecordOwner& place) {
     return place.rank < kMaxOwnCount && place.replica < kMaxOwnCount && place.tensor_rank < kMaxOwnCount;
 }
 
-/// Reads the args of one record, and remembers what is wrong with them.
+/// Reads the args of one record and stores the first error.
 template <class Args>
 class NativeRecordReader {
 public:
-    /// `args` is copied: it only refers to its data.
+    /// `args` is copied, which is cheap because it only references data.
     explicit NativeRecordReader(Args args) : args_(std::move(args)) {}
 
     template <class To = int>
@@ -154,7 +154,7 @@ public:
         const auto value = args_.text(name);
         return value ? std::string(*value) : fail<std::string>(name);
     }
-    /// Hexadecimal digits, up to 16.
+    /// Parses up to 16 hexadecimal digits.
     std::uint64_t bits(std::string_view name) {
         const auto value = parseNumber<std::uint64_t>(words(name), 16);
         return value ? *value : fail<std::uint64_t>(name);
@@ -167,7 +167,7 @@ public:
     [[nodiscard]] bool has(std::string_view name) const { return args_.integer(name) || args_.text(name); }
     [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const { return args_.integer(name); }
 
-    /// The first arg that was missing or had the wrong type; empty if none.
+    /// Name of the first arg that was missing or had the wrong type; empty if none.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
@@ -185,7 +185,7 @@ private:
     return text.size() == 1 ? opKindFromLetter(text.front()) : std::nullopt;
 }
 
-/// The fields that checks and digests have in common.
+/// Reads the fields common to checks and digests.
 template <class Args, class Record>
 void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bool of_an_op, Record& record) {
     record.step = in.count("step");
@@ -201,7 +201,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bo
     record.layer = in.count("layer");
 }
 
-/// Unusable if the reader found an error.
+/// The result is invalid if the reader reports an error.
 template <class Args>
 [[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs start,
                                       TimeNs end) {
@@ -231,7 +231,7 @@ template <class Args>
     return digest;
 }
 
-/// True if a check claims to be equal but has two different digests.
+/// True if a check is marked as equal but has two different digests.
 [[nodiscard]] inline bool contradictsItself(const CheckRecord& check) {
     return check.outcome == CheckOutcome::Equal && check.first != check.second;
 }

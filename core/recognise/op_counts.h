@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-// Keeps memory low while steps are assembled.
+// Reduces peak memory while steps are assembled.
 namespace bubblescope {
 
-/// Step, then replica.
+/// Step number and replica.
 using StepKey = std::pair<std::int64_t, std::int64_t>;
 
-/// Counts the ops of each rank of a step, so that its lists can be allocated with the right size. 16 bytes per rank of
-/// a step, and some more temporarily. Not thread-safe.
+/// Counts the ops of each rank of a step, so that lists can be allocated with the right size. Uses 16 bytes per rank
+/// and step, plus some temporary memory. Not thread-safe.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
@@ -29,12 +29,12 @@ public:
     }
     /// Call once, after the last add().
     void finish();
-    /// Reserves room if the list is still empty. Call it after finish().
+    /// Reserves capacity if the list is still empty. Call it after finish().
     template <class T>
     void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
         if (list.capacity() == 0) list.reserve(take(step, owner));
     }
-    /// Memory, including spare capacity.
+    /// Memory in bytes, including spare capacity.
     [[nodiscard]] std::size_t bytes() const { return counts_.capacity() * sizeof(Entry); }
 
 private:
@@ -55,11 +55,11 @@ private:
 
     std::vector<Entry> counts_;
     std::size_t room_ = 0;
-    std::size_t known_ = 0; ///< index of the entry that is usually needed next
+    std::size_t known_ = 0; ///< index of the entry that is probably needed next
 };
 
-/// Returns to the system the memory that was freed bit by bit. Memory that one thread allocated and another frees would
-/// otherwise stay allocated, in addition to the data built from it.
+/// Returns freed memory to the operating system. Memory allocated in one thread and freed in another would otherwise
+/// remain allocated, in addition to the data built from it.
 class UsedMemory {
 public:
     void add(std::size_t freed) { bytes_ += freed; }

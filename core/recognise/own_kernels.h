@@ -15,24 +15,24 @@
 
 namespace bubblescope {
 
-/// The distance between the times of events around an op's work and the times of the work itself.
+/// The gaps between the events around an op's work and the work itself.
 struct EventGap {
-    TimeNs begin{0}; ///< time from the event before the op to its first kernel
-    TimeNs end{0};   ///< time from the end of its last kernel to the event after it
+    TimeNs begin{0}; ///< time from the event before the op to the op's first kernel
+    TimeNs end{0};   ///< time from the end of the op's last kernel to the next event
 };
 
-/// The kernels that devices ran for the ops of our own traces (core/timeline/trace_names.h). The trace must outlive it.
+/// The kernels that ran for ops of our own traces (core/timeline/trace_names.h). Stores a reference to the trace.
 class OwnKernels {
 public:
     explicit OwnKernels(const Trace& trace);
 
-    /// Reads the slices of a rank's track. Call it for all tracks of a rank before its ops. False if the job is
+    /// Reads the slices of a rank's track. Call it for all tracks of a rank before its ops. Returns false if the job is
     /// stopped.
     [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
     /// Sets the op's times to those of its kernels: from the start of the first to the end of the last. `device_idle`
-    /// becomes the time in between in which the device ran nothing, except waits for collectives. Returns the distances
-    /// between the op's former times and these; for an op without kernels, returns nothing and changes nothing.
+    /// is set to the time in between without work on the device, not counting waits for collectives. Returns the gaps
+    /// between the op's former and new times. For an op without kernels, returns nullopt and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
     /// True if any op has kernels.

@@ -10,8 +10,8 @@
 
 namespace bubblescope {
 
-/// A list in pieces, each in its own memory: lists are joined without copying, and used pieces are freed one by one. A
-/// piece is a List with contiguous elements of type T.
+/// A list in pieces, each in separate memory. Lists are joined without copying, and used pieces are freed individually.
+/// A piece is a List with contiguous elements of type T.
 template <class T, class List = std::vector<T>>
 class Pieces {
     template <bool kConst>
@@ -45,7 +45,7 @@ class Pieces {
         friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
     private:
-        /// The start of this piece, or of the next non-empty one; null after the last.
+        /// Moves to the start of this piece or of the next non-empty one; null after the last.
         void enter() {
             while (piece_ < lists_->size() && (*lists_)[piece_].empty())
                 ++piece_;
@@ -82,7 +82,7 @@ public:
     void push_back(Item&& item) {
         last().push_back(std::forward<Item>(item));
     }
-    /// A list to add to, after all others.
+    /// The last list, to which elements can be appended.
     [[nodiscard]] List& last() { return lists_.empty() ? lists_.emplace_back() : lists_.back(); }
     void append(List list) {
         if (!list.empty()) lists_.push_back(std::move(list));
@@ -99,7 +99,7 @@ public:
         for (List& list : lists_)
             erase_if(list, predicate);
     }
-    /// Calls `use(list)` for all pieces in order, and frees each afterwards.
+    /// Calls `use(list)` for all pieces in order, and frees each piece after the call.
     template <class Use>
     void consume(const Use& use) {
         for (List& list : lists_) {

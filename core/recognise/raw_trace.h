@@ -20,20 +20,20 @@
 
 namespace bubblescope {
 
-/// In extracts, replaces the rank of a file without a recorded one, because its index among the files of a trace is
-/// unknown until they are loaded.
+/// In extracts, replaces the rank of a file without a recorded rank, because the file's index in the trace is unknown
+/// until loading.
 inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 
-/// The raw slices of a trace, as extractors read them. Not thread-safe.
+/// The raw slices of a trace, as accessed by extractors. Not thread-safe.
 class RawTrace {
 public:
-    /// `control` may stop long extractions and must outlive this object; may be null. `gpu` is the device work of the
-    /// trace, if already known.
+    /// `control` can stop long extractions; it must outlive this object and may be null. `gpu` is the device work of
+    /// the trace, if already known.
     explicit RawTrace(std::shared_ptr<const Trace> trace, const JobControl* control = nullptr,
                       std::shared_ptr<const GpuWork> gpu = nullptr)
         : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)),
           rank_of_file_(ranksOfFiles(trace_->files())) {}
-    /// Files without a recorded rank get kUnknownRank.
+    /// After this call, files without a recorded rank get kUnknownRank.
     void leaveRanksOpen() { ranks_open_ = true; }
 
     [[nodiscard]] const Trace& trace() const { return *trace_; }
@@ -44,18 +44,18 @@ public:
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
         return ranks_open_ && !files()[i].rank ? kUnknownRank : rank_of_file_[i];
     }
-    /// All tracks, grouped by file. (In the trace itself, rows that were split off a thread come after all others.)
+    /// All tracks, grouped by file. (In the trace itself, rows split off from a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
     /// If it requests a stop, extractors return early with unspecified values.
     [[nodiscard]] const JobControl& control() const;
 
-    /// The work of devices, computed on the first call and kept until forgetGpu().
+    /// The work of devices. Computed on the first call and cached until forgetGpu().
     [[nodiscard]] const GpuWork& gpu();
-    /// The result of gpu(), if it was computed already; otherwise null.
+    /// The result of gpu() if already computed, otherwise null.
     [[nodiscard]] const std::shared_ptr<const GpuWork>& knownGpu() const { return gpu_; }
     void forgetGpu() { gpu_.reset(); }
 
-    /// A value of the i-th file, which must be an extract; a default value if it was omitted. Error: Input.
+    /// A value of the i-th file, which must be an extract; default-constructed if missing. Error: Input.
     template <class Value>
     [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) {
         const TraceFile& file = files()[i];
@@ -70,7 +70,7 @@ public:
     }
     /// Records that the i-th file is damaged.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
-    /// True if a value of any extract could not be read: data that was not found may then exist.
+    /// True if a value in any extract could not be read. Data that was not found may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
@@ -82,15 +82,15 @@ private:
     bool damaged_ = false;
 };
 
-/// Reads raw slices: one value per file, in their order. A value depends only on its file and the query; analyses merge
-/// them. Recognition and analysis only access raw slices through extractors.
+/// Reads raw slices and returns one value per file, in the order of files. A value depends only on its file and the
+/// query; analyses merge the values. Recognition and analysis access raw slices only through extractors.
 template <class Value, class... Query>
 struct Extractor {
     std::string_view name; ///< unique among all extractors
     Result<std::vector<Value>> (*read)(RawTrace& raw, const Query&... query);
 };
 
-/// The key under which an extract keeps a value.
+/// The key of a value in an extract.
 template <class Value>
 [[nodiscard]] std::string keyOf(const Extractor<Value>& extractor) {
     return std::string(extractor.name);
@@ -100,8 +100,8 @@ template <class Value, class Query>
     return std::string(extractor.name) + ' ' + keyOf(query);
 }
 
-/// Sets the index that an extract's file has among those of the trace in its value, and returns true if the value may
-/// be used for a query. For values that contain no index; others have overloads next to their fields().
+/// Sets the file index in the value of an extract, and returns true if the value may be used for a query. This overload
+/// is for values that contain no index; others have overloads next to their fields().
 template <class Value>
 void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
 template <class Value, class... Query>
@@ -109,8 +109,8 @@ template <class Value, class... Query>
     return true;
 }
 
-/// For files that are extracts, returns the values that they keep. Errors: those of the extractor, Input for a damaged
-/// extract, and Cancelled.
+/// For files that are extracts, returns the stored values. Errors: those of the extractor, Input for a damaged extract,
+/// and Cancelled.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(RawTrace& raw, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {
@@ -126,7 +126,7 @@ template <class Value, class... Query>
     return values;
 }
 
-/// One value per entry of Run::inputs(); none if its slices were dropped.
+/// One value per entry of Run::inputs(); empty if the slices were dropped.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(const Run& run, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {

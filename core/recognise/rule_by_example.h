@@ -14,18 +14,18 @@
 
 namespace bubblescope {
 
-/// A user's statement about one slice: "this is the forward of micro-batch 3".
+/// A user's label for one slice, such as "this is the forward of micro-batch 3".
 struct OpExample {
     std::string name; ///< name of the slice
     OpKind kind = OpKind::Forward;
     std::int64_t microbatch = 0;       ///< ignored for optimizers
     std::optional<std::int64_t> chunk; ///< if given
     std::optional<std::int64_t> stage; ///< if given
-    std::function<std::optional<std::string>(std::int64_t value)>
-        arg_with; ///< the arg of the slice that has this value
+    /// Name of the slice's arg with this value.
+    std::function<std::optional<std::string>(std::int64_t value)> arg_with;
 };
 
-/// The spelling of an op's name: a pattern, and the args that contain what the name does not.
+/// How traces spell an op: a pattern for its name, and the args that contain the remaining fields.
 struct TaughtOp {
     std::string pattern;
     OpKind kind = OpKind::Forward;
@@ -34,12 +34,12 @@ struct TaughtOp {
     friend bool operator==(const TaughtOp&, const TaughtOp&) = default;
 };
 
-/// Generalises an example: the first number in the name that equals the micro-batch becomes {microbatch}, likewise
-/// chunk and stage; any other number becomes *. A field that is not in the name is searched for in the args. Errors:
-/// Usage if neither contains the micro-batch (or the chunk or stage that was given).
+/// Generalises an example. The first number in the name that equals the micro-batch becomes {microbatch}; chunk and
+/// stage are replaced in the same way. Other numbers become *. Fields that are not in the name are searched for in the
+/// args. Errors: Usage if neither contains the micro-batch (or the chunk or stage, if specified).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
-/// A rule made from taught ops.
+/// A rule created from taught ops.
 struct TaughtRule {
     std::string name;
     std::vector<TaughtOp> ops;
@@ -47,7 +47,7 @@ struct TaughtRule {
     bool one_stage_per_rank = false;
 };
 
-/// The document that readRules() and `--rules` read.
+/// The JSON document that readRules() and `--rules` accept.
 [[nodiscard]] std::string rulesDocument(const TaughtRule& rule);
 
 /// The slices of a trace that a taught op matches.
@@ -55,14 +55,14 @@ struct TaughtMatches {
     std::vector<SliceId> slices; ///< ascending
     std::int64_t first_microbatch = 0;
     std::int64_t last_microbatch = 0;
-    std::size_t tracks = 0; ///< number of tracks that they are on
+    std::size_t tracks = 0; ///< number of tracks with such slices
 };
-/// Matches each distinct name once; only reads the args of slices whose name matches. Errors: Input for an invalid
+/// Matches each distinct name once, and reads the args only of slices with matching names. Errors: Input for an invalid
 /// pattern, Cancelled.
 [[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
 
-/// The most likely source of the ranks of a trace's slices: its files if several have matches, otherwise its processes,
-/// otherwise its threads.
+/// The most likely source of the rank of each slice: the file if several files have matches, otherwise the process if
+/// several do, otherwise the thread.
 [[nodiscard]] RankSource likelyRankSource(const std::vector<TaughtMatches>& matches, const Trace& trace);
 
 } // namespace bubblescope

@@ -18,30 +18,30 @@ namespace bubblescope {
 
 class RawTrace;
 
-/// For an op without a recorded micro-batch.
+/// Number for ops without a recorded micro-batch.
 inline constexpr std::int64_t kUnknownMicrobatch = -1;
 
-/// A slice that a rule's names match, with the fields from its name, args and thread. A pair of ops has two of them.
+/// A slice whose name matches a rule, with fields from its name, args and thread. A pair of ops has two matches.
 struct RuleMatch {
-    std::uint32_t file = 0; ///< index in the trace
+    std::uint32_t file = 0; ///< index of the file in the trace
     TrackId track = 0;
-    SliceId slice = 0;      ///< the halves of a pair share it
-    std::uint32_t name = 0; ///< index of its text in RuleFinds::names, or in RuleMatches::names
+    SliceId slice = 0;      ///< slice of the op, shared by the halves of a pair
+    std::uint32_t name = 0; ///< index into RuleFinds::names or RuleMatches::names
     TimeNs start{0};
     TimeNs end{0};
     std::int64_t pid = 0;   ///< process number of its track
-    bool on_device = false; ///< a range that the profiler mirrored onto a device
-    bool spilled = false;   ///< overlaps other slices of its thread and is therefore on another track
+    bool on_device = false; ///< true for a range that the profiler mirrored onto a device
+    bool spilled = false;   ///< true if on an extra track because it overlaps other slices of its thread
     std::int64_t owner = 0;
     std::int64_t replica = 0;
-    std::optional<std::int64_t> step;      ///< if the match contains it
-    std::optional<OpKind> kind;            ///< kind of the op; nothing for a transfer
+    std::optional<std::int64_t> step;      ///< step, if the match contains it
+    std::optional<OpKind> kind;            ///< kind of the op; nullopt for a transfer
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     std::int64_t microbatch = 0;           ///< or kUnknownMicrobatch
     std::int64_t chunk_or_stage = 0;       ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
-    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the work that it launched
+    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the launched device work
 
     [[nodiscard]] std::uint64_t row() const { return std::uint64_t{file} << 32 | track; }
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
@@ -51,8 +51,8 @@ struct RuleMatch {
 struct RuleFinds {
     std::vector<RuleMatch> matches;      ///< by track, then start
     std::vector<std::string> names;      ///< names of the slices
-    std::int64_t unlabelled = 0;         ///< matches without required fields, which are omitted
-    std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group, which are omitted
+    std::int64_t unlabelled = 0;         ///< number of matches omitted because of missing fields
+    std::int64_t other_tensor_ranks = 0; ///< number of threads omitted because they belong to further tensor ranks
 };
 [[nodiscard]] Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule);
 
@@ -60,16 +60,16 @@ struct RuleFinds {
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; empty if none is an op
     StringPool names;
-    bool owners_are_files = false; ///< owners are the ranks of the files
+    bool owners_are_files = false; ///< true if owners are the ranks of the files
 };
-/// `finds` has one entry for each of `files`. Counts omitted slices in the log: the first rank of a tensor-parallel
-/// group represents all.
+/// `finds` has one entry per file in `files`. Counts omitted slices in the log, because the first rank of a
+/// tensor-parallel group represents the group.
 [[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
                                          std::span<const TraceFile> files, DiagnosticLog& log);
 
-/// The ops and transfers of a rule's matches; empty if there are none. An op takes the time of the device work launched
-/// in its range; without that, of the range that the profiler mirrored on the device; otherwise the host's own, minus
-/// the wait for its input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
+/// The ops and transfers from a rule's matches; empty if there are none. An op gets the time of the device work
+/// launched in its range, otherwise of the range mirrored on the device, otherwise the host time minus the wait for its
+/// input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
 [[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
                                  const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                  DiagnosticLog& log);

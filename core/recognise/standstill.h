@@ -10,25 +10,25 @@
 
 namespace bubblescope {
 
-/// The end of a recording of a job that made no progress when it was stopped.
+/// The end of a recorded job that was stopped because it made no progress.
 struct Standstill {
     struct StandingRank {
         Rank rank;
-        std::vector<std::string> last; ///< its latest actions of the step, oldest first
-        std::string waits_in;          ///< the send or receive that it was in; empty if it was in none
+        std::vector<std::string> last; ///< latest actions of the rank in the step, oldest first
+        std::string waits_in;          ///< blocked send or receive of the rank; empty if none
         TimeNs waited{0};
     };
     std::vector<StandingRank> ranks; ///< by rank
-    /// Which call waits for which, around a cycle if there is one; otherwise from a waiting rank to the one that is in
-    /// no transfer or whose actions are unknown.
+    /// The chain of waiting calls: a cycle if there is one, otherwise from a waiting rank to a rank that is not in a
+    /// transfer or whose actions are unknown.
     std::vector<WaitStep> waits;
     bool is_cycle = false;
 
     [[nodiscard]] bool stands() const { return !waits.empty(); }
 };
 
-/// Compares the transfers that ranks were in at the end of a trace with those that the other ranks had posted by then.
-/// Knows actions by PyTorch's names, such as 2RECV_F0, which recorded jobs of all frameworks have. Linear in slices.
+/// Compares the transfers in progress at the end of a trace with those that other ranks had posted by then. Recognises
+/// actions by PyTorch's names, such as 2RECV_F0, which recorded jobs of all frameworks use. Linear in slices.
 [[nodiscard]] Standstill standstillOf(const Trace& trace);
 
 } // namespace bubblescope

@@ -12,24 +12,24 @@
 
 namespace bubblescope {
 
-/// Values by index of a step and replica.
+/// Values by step index and replica.
 using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
-/// The values that the framework of a recorded job reports about its steps, combined over its ranks. The first rank of
-/// a tensor- or context-parallel group represents the group. Empty if nothing is reported, and if a process that has
-/// raw slices failed.
+/// The values reported by the framework of a recorded job about its steps, combined over all ranks. The first rank of a
+/// tensor- or context-parallel group represents the group. Empty if nothing is reported, or if a process that has raw
+/// slices failed.
 [[nodiscard]] StepValueMap statedValues(const Run& run);
 
-/// The values that the framework reports in one file, by index of the step.
+/// The values that the framework reports in one file, by step index.
 using FileStepValues = std::map<int, StepValues>;
 [[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(RawTrace& raw);
 inline constexpr Extractor<FileStepValues> kStepValues{"step values", extractStepValues};
 
-/// The usual size of a transfer in bytes: the median of the sizes recorded with slices of transfers, in our own files
-/// and in those of recorded jobs. Nothing if no size is recorded.
+/// The typical transfer size in bytes: the median of the sizes recorded with transfer slices, in our own files and in
+/// files of recorded jobs. None if no size is recorded.
 [[nodiscard]] std::optional<std::int64_t> statedTransferBytes(const Trace& trace);
 
-/// Empty values if there are none.
+/// Values of a step; empty if there are none.
 [[nodiscard]] StepValues valuesOf(const StepValueMap& all, const StepTimeline& step);
 
 template <class Wire>
