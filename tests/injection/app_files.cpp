@@ -29,7 +29,7 @@ Status write(const fs::path& folder) {
     settings.setValue(QStringLiteral("window/layout"), QByteArray("docks"));
     settings.sync();
     if (settings.status() == QSettings::NoError) return {};
-    return runError("the preferences cannot be written", "");
+    return runError("cannot write the preferences", "");
 }
 
 } // namespace
