@@ -15,7 +15,7 @@
 
 namespace bubblescope::cli {
 
-/// Sends what a job writes into a folder to a monitor at another address while the job runs. A separate thread, which
+/// While a job runs, sends what the job writes into a folder to a monitor at another address. A separate thread, which
 /// receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:
@@ -28,12 +28,12 @@ public:
 
     /// Time limits of finish().
     struct Wait {
-        TimeNs patience; ///< while no collector answers, or the collector accepts nothing
-        TimeNs longest;  ///< while a collector accepts data slowly
-        int stop = -1;   ///< a descriptor; once it is readable, unsent data stays in the folder
+        TimeNs patience; ///< while no collector replies, or the collector accepts nothing
+        TimeNs longest;  ///< while a collector accepts data, however slowly
+        int stop = -1;   ///< a descriptor that becomes readable to end the wait; unsent data then stays in the folder
     };
-    /// Call it when the job has ended. Sends the remaining data, and reports on stderr how much is left if that takes
-    /// long. Error: Run, if some data did not arrive.
+    /// To be called when the job has ended. Sends the remaining data, and prints the remaining amount on stderr if
+    /// sending takes long. Error: Run, if some data did not arrive.
     [[nodiscard]] Status finish(const Wait& wait);
 
 private:
@@ -51,9 +51,9 @@ private:
     [[nodiscard]] Error incomplete(const std::string& why) const;
     void tellLeft(const Ending& ending, TimeNs now);
 
-    live::StreamSender sender_; ///< used by the thread only, like the next member
+    live::StreamSender sender_; ///< used only by the thread, like the next member
     live::SegmentFollower follower_;
-    TimeNs told_at_{0};            ///< time of the last message to the user about how much is left
+    TimeNs told_at_{0};            ///< time of the last progress message to the user
     Descriptor wake_;              ///< readable when the job has ended
     std::mutex mutex_;             ///< guards the members below
     std::optional<Ending> ending_; ///< set once the job has ended

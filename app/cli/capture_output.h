@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// The options that select what is recorded of a job, for `record` and `env`.
+/// Options of `record` and `env` that select which activities of a job are recorded.
 class CaptureCommandOptions {
 public:
     void addTo(const Command& command);
-    /// The options with the given folder, or with the default one. Error: Usage.
+    /// Options for the given folder, or for the default one if empty. Error: Usage.
     [[nodiscard]] Result<profiler::CaptureOptions> options() const;
 
 private:
@@ -36,7 +36,7 @@ private:
     std::string more_;
 };
 
-/// Reports what was recorded and what was lost.
+/// Lists what was recorded and what was lost.
 [[nodiscard]] report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir);
 
 } // namespace bubblescope::cli

@@ -9,14 +9,14 @@
 
 namespace bubblescope::cli {
 
-/// The options for checks that a run does in its bubbles.
+/// Options for the checks that a run performs in its bubbles.
 class CheckOptions {
 public:
-    /// `always`: the run has checks even without --aadiff.
+    /// With `always`, the run has checks even without --aadiff.
     void add(Command command, bool always);
 
-    /// Returns nothing if the run has no checks. `device` names the device that computes, for messages; may be empty.
-    /// Errors: Usage.
+    /// Returns nothing if the run has no checks. `device` is the name of the compute device for messages; it may be
+    /// empty. Errors: Usage.
     [[nodiscard]] Result<std::optional<runtime::AadiffOptions>> options(std::string device) const;
 
 private:

@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// The exit code of a command that succeeded: 0, or 1 for a finding named by --fail-on. Errors are returned as Error;
-/// main() turns them into exit codes 2, 3 and 4.
+/// Exit code of a command that succeeded: 0, or 1 if there is a finding that --fail-on names. Errors are returned as
+/// Error; main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
-/// Commands add themselves to `app`, and set `action` to the work to do once the command line is parsed.
+/// Each command adds itself to `app`. If the user selects the command, it sets `action` to its work.
 using Action = std::function<CommandResult()>;
 
 void addScheduleCommand(Command app, Action& action);
@@ -56,8 +56,8 @@ void addDemoCommand(Command app, Action& action);
 void addMcpCommand(Command app, Action& action);
 void addConfigCommand(Command app, Action& action, const Config& config);
 
-/// Adds all of the above, and the options for the terminal. `terminal` and `config` must outlive the line. `config` is
-/// read after this call, because it may contain names of commands.
+/// Adds all of the commands above and the terminal options. `terminal` and `config` must outlive `line`. `config` is
+/// read after this call, because its sections are names of commands.
 void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal, const Config& config);
 
 } // namespace bubblescope::cli

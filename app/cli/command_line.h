@@ -20,15 +20,15 @@ struct OptionTraits;
 struct CommandRegistry;
 
 /// An option, flag or positional argument of a command. It is a handle: cheap to copy, and valid while its CommandLine
-/// exists. Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors in a
-/// line.
+/// exists. Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors in the
+/// command line.
 class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
     /// The placeholder for the value in the help.
     Option typeName(const std::string& name) const;
-    /// The heading in the help under which the option is listed.
+    /// Heading of the option's group in the help.
     Option group(const std::string& heading) const;
     /// Shows the default value in the help.
     Option showDefault() const;
@@ -36,13 +36,13 @@ public:
     Option rare() const;
 
     Option required() const;
-    /// The other option is required, or must not be given, together with this one.
+    /// This option requires the other one, or excludes it.
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
-    /// The values of a list are given in one word, separated by `between`.
+    /// The values of a list are one argument, separated by `between`.
     Option delimiter(char between) const;
-    /// The number of values that the option takes.
+    /// Number of values that the option takes.
     Option expected(int count) const;
     Option expected(int least, int most) const;
     /// The option may be given several times with one value each; the values accumulate.
@@ -61,52 +61,52 @@ private:
     OptionTraits* traits_;
 };
 
-/// The kind of file or folder that an output names.
+/// Kind of file or folder that an output option names.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
-/// A command of the program, or a subcommand of a command. It is a handle, like Option.
+/// A command of the program, or a subcommand of a command. A handle, like Option.
 class Command {
 public:
     Command(CLI::App* app, CommandRegistry* registry) : app_(app), registry_(registry) {}
 
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
-    /// Requires one of its subcommands to be named.
+    /// Makes it an error to name this command without one of its subcommands.
     void needsCommand() const;
-    /// `value` keeps its content unless the line sets it; it must outlive the parsing. T is a string, a number, an
-    /// optional or a vector of these; command_line.cpp instantiates the supported types.
+    /// `value` keeps its content unless the command line sets it, and must outlive the parsing. T is a string, a
+    /// number, an optional or a vector of these; command_line.cpp instantiates the supported types.
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
-    /// Like the previous function, for a value that `parse` makes from text: Result<…>(std::string_view), such as
-    /// parseTime(). CommandLine::prepare() reports values that `parse` rejects.
+    /// Like the previous function, for a value that `parse` creates from text with the signature
+    /// Result<…>(std::string_view), such as parseTime(). CommandLine::prepare() reports values that `parse` rejects.
     template <class T, class Parse>
     Option addParsed(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addText(name, taking(value, parse), help);
     }
-    /// Like the previous function, for several texts, which `parse` receives separated by commas.
+    /// Like the previous function, but takes several texts and passes them to `parse`, separated by commas.
     template <class T, class Parse>
     Option addParsedList(const std::string& name, T& value, Parse parse, const std::string& help) const {
         return addTexts(name, taking(value, parse), help);
     }
-    /// Like the previous function, for a text that `take` processes. Errors of `take` are reported like those of
-    /// values.
+    /// Like the previous function, but passes the text to `take`. An error that `take` returns is reported as an
+    /// invalid value.
     using Take = std::function<Status(const std::string&)>;
     Option addText(const std::string& name, Take take, const std::string& help) const;
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// An option that names an output of the command: a file (- is standard output), or a folder of traces or tables.
     /// An existing output is not overwritten without --force. The first such option adds --force to the command, and
-    /// CommandLine::prepare() enforces the rule. A file name is rejected unless it has one of these endings, because
-    /// its content would not match its name.
+    /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because they determine
+    /// the format of its content.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
-    /// True if earlier results may be replaced; for a command that checks for them itself. Adds --force.
+    /// Adds --force, for a command that checks for earlier results itself. True if they may be replaced.
     [[nodiscard]] const bool& force() const;
-    /// Called when the line names the command and has no errors.
+    /// Sets the function to call when the command line names this command and has no errors.
     void onParsed(std::function<void()> action) const;
-    /// The heading in the help for the commands added from now on.
+    /// Heading in the help for the commands that are added after this call.
     void commandGroup(const std::string& heading) const;
     /// Example lines, without the program's name, for the help.
     void examples(std::vector<std::string> lines) const;
-    /// The heading for the options added from now on that have no heading of their own.
+    /// Heading for the options that are added after this call without a heading.
     void optionGroup(const std::string& heading) const;
 
 private:
@@ -123,9 +123,9 @@ private:
     CommandRegistry* registry_;
 };
 
-/// An option as shown in the help, in a shell's completion and in a manual page.
+/// An option as shown in the help, in shell completion and in a manual page.
 struct OptionInfo {
-    std::vector<std::string> names; ///< "-h" and "--help"; for a positional argument its name
+    std::vector<std::string> names; ///< such as "-h" and "--help"; for a positional argument its name
     std::string value;              ///< placeholder for the value in the help; empty for a flag
     std::string about;
     std::string group;
@@ -138,8 +138,8 @@ struct OptionInfo {
 
 /// A command, or the program itself.
 struct CommandInfo {
-    std::string path; ///< "bubblescope aadiff plan"
-    std::string name; ///< "plan"
+    std::string path; ///< such as "bubblescope aadiff plan"
+    std::string name; ///< such as "plan"
     std::string about;
     std::string group;
     std::vector<std::string> examples;
@@ -148,16 +148,16 @@ struct CommandInfo {
     std::string footer;
 };
 
-/// A value that a file specifies for an option of a command.
+/// A value that the configuration file sets for an option of a command.
 struct OptionDefault {
-    std::vector<std::string> command; ///< {"aadiff", "plan"}; empty: all commands that have the option
+    std::vector<std::string> command; ///< such as {"aadiff", "plan"}; empty for all commands that have the option
     std::string option;               ///< without dashes
     std::string value;
     std::string source; ///< "FILE:LINE"
 };
 
-/// The program's command line, with everything that users may type. CLI11 does the work; its headers, which take
-/// seconds to compile, are included in a single file.
+/// The command line of the program. Implemented with CLI11, whose headers take seconds to compile and are therefore
+/// included in only one source file.
 class CommandLine {
 public:
     CommandLine(const std::string& about, const std::string& name, const std::string& version,
@@ -168,29 +168,29 @@ public:
 
     /// The program itself, to which commands are added.
     [[nodiscard]] Command root() const;
-    /// Called for each command without subcommands when its own options are complete. It adds the options that every
-    /// command has.
+    /// Sets a function that adds the options that every command has. It is called for each command without subcommands,
+    /// after the command's own options.
     void addToEvery(std::function<void(Command)> add);
-    /// Sets values for options that the command line does not give. Call it before parse().
+    /// Sets values for options that are not on the command line. Must be called before parse().
     void setDefaults(std::vector<OptionDefault> defaults);
-    /// The defaults from the configuration that were applied to options of the parsed command.
+    /// Defaults from the configuration file that were applied to options of the parsed command.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
-    /// Sets the values and calls onParsed() of the command that the line names. Returns nothing on success. If the line
-    /// has an error or asks for help or the version, it returns the exit code for the process and, if `speaks`, prints
-    /// the error, help or version to stdout or stderr.
+    /// Sets the values and runs the onParsed() action of the command that the line names. Returns nothing on success.
+    /// If the line has an error or asks for help or the version, it returns the exit code for the process and, if
+    /// `speaks`, prints the error, help or version to stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// After parse(): true if the line names this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;
-    /// Call it after parse(), before the command begins. It rejects values that cannot be parsed and outputs that would
-    /// overwrite earlier results. With --force, it removes earlier results if parts of them could remain among the new
-    /// ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if something cannot be
-    /// removed.
+    /// Must be called after parse() and before the command starts. Rejects values that cannot be parsed and outputs
+    /// that would overwrite earlier results. With --force, removes earlier results that could remain mixed with the new
+    /// ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if earlier results cannot
+    /// be removed.
     [[nodiscard]] Status prepare() const;
-    /// Everything that can be typed.
+    /// All commands and options of the program.
     [[nodiscard]] CommandInfo describe() const;
 
 private:
-    /// The words with those for the defaults inserted.
+    /// Returns the words with the words for the defaults inserted.
     [[nodiscard]] std::vector<std::string> withDefaults(const std::vector<std::string>& words);
 
     std::unique_ptr<CLI::App> app_;
@@ -199,14 +199,14 @@ private:
     std::vector<OptionDefault> used_;
 };
 
-/// The command named by the first words, and the number of these words.
+/// The command that the first words name, and the number of these words.
 struct NamedCommand {
     const CommandInfo* command = nullptr;
     std::size_t words = 0;
 };
 [[nodiscard]] NamedCommand commandNamed(const CommandInfo& program, const std::vector<std::string>& words);
 
-/// The long and short names of all options of a command.
+/// Long and short names of all options of a command.
 [[nodiscard]] std::vector<std::string> optionNames(const CommandInfo& command);
 
 } // namespace bubblescope::cli

@@ -6,15 +6,15 @@
 
 namespace bubblescope::cli {
 
-/// Scripts with which a shell completes the program's commands, options and their values. Files are completed if a
-/// value is a file. Names never contain words that are part of a shell's syntax.
+/// Scripts for shell completion of the program's commands, options and values, including file names. Names must not
+/// contain characters that are special in a shell.
 [[nodiscard]] std::string bashCompletion(const CommandInfo& program);
 [[nodiscard]] std::string zshCompletion(const CommandInfo& program);
 [[nodiscard]] std::string fishCompletion(const CommandInfo& program);
 
-/// The manual page of the program or one of its commands, in man's macros. `version` appears in its footer.
+/// Manual page of the program or one of its commands, in man macros. `version` appears in the footer.
 [[nodiscard]] std::string manPage(const CommandInfo& command, const std::string& version);
-/// The name of a command's manual page: "bubblescope-aadiff-plan".
+/// Name of a command's manual page, such as "bubblescope-aadiff-plan".
 [[nodiscard]] std::string manPageName(const CommandInfo& command);
 
 } // namespace bubblescope::cli

@@ -9,7 +9,7 @@
 
 namespace bubblescope::cli {
 
-/// A user's own default values. Lines of the file:
+/// The user's default values for options and thresholds. The file has lines of these forms:
 ///
 ///   # a remark
 ///   color = never                 an option that every command has, without its dashes
@@ -18,16 +18,16 @@ namespace bubblescope::cli {
 ///   [thresholds]
 ///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
 struct Config {
-    std::filesystem::path file; ///< the file that was or would be read; empty without a home folder
+    std::filesystem::path file; ///< path of the file, even if it does not exist; empty without a home folder
     bool exists = false;
     std::vector<OptionDefault> defaults; ///< in file order
 };
 
-/// The path of the file: BUBBLESCOPE_CONFIG, or bubblescope/config in XDG_CONFIG_HOME or ~/.config.
+/// Path of the configuration file: BUBBLESCOPE_CONFIG, or bubblescope/config in XDG_CONFIG_HOME or ~/.config.
 [[nodiscard]] std::filesystem::path configFile();
 
-/// Reads the file. Errors: Input, naming the file and the line, for lines of a different form, and for commands,
-/// options and thresholds that do not exist.
+/// Reads the file. Errors: Input, with file and line, if a line is malformed or if a command, option or threshold does
+/// not exist.
 [[nodiscard]] Result<Config> readConfig(const std::filesystem::path& file, const CommandInfo& program);
 [[nodiscard]] Result<Config> configFrom(std::string_view text, const std::filesystem::path& file,
                                         const CommandInfo& program);

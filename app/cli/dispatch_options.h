@@ -5,7 +5,7 @@
 
 namespace bubblescope::cli {
 
-/// --dispatch and --in-flight, for commands that execute an order.
+/// Adds --dispatch and --in-flight, for commands that execute an order.
 void addDispatchOptions(Command command, DispatchPolicy& policy);
 
 } // namespace bubblescope::cli

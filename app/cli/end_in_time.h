@@ -6,9 +6,9 @@
 
 namespace bubblescope::cli {
 
-/// While an object of this class exists, the program ends within a second when it is asked to stop, even if a call
-/// blocks it, such as access to a folder on a server that does not answer, or reading a large trace. If it has not
-/// ended by then, it exits with 128 plus the number of the signal.
+/// While an object of this class exists, the program ends within a second of SIGINT or SIGTERM, even during a blocking
+/// call such as a read from an unresponsive file server. If the program has not ended by then, it exits with 128 plus
+/// the signal number.
 class EndInTime {
 public:
     explicit EndInTime(const StopSignals& signals);
@@ -19,7 +19,7 @@ public:
 private:
     void watch(int signals) const;
 
-    Descriptor over_; ///< readable when the program has ended by itself
+    Descriptor over_; ///< readable once the program ends normally
     std::thread watcher_;
 };
 

@@ -11,20 +11,20 @@
 
 namespace bubblescope::cli {
 
-/// Adds --fail-on to a command that reports findings; it takes "any" or names of kinds of findings.
+/// Adds --fail-on to a command that reports findings; its values are "any" or kinds of findings.
 void addFailOn(const Command& command, std::vector<std::string>& kinds);
 
 /// True if `kinds`, the values of --fail-on, include this finding. "slow-stage" also includes a slow last stage.
 [[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
 [[nodiscard]] bool failsOnAny(const std::vector<std::string>& kinds, const std::vector<Anomaly>& found);
 
-/// Limits for a step: --max-step and --max-bubble. If a step exceeds one of them, the command exits with 1.
+/// The options --max-step and --max-bubble. If a step exceeds one of these limits, the command exits with 1.
 class Budgets {
 public:
     void add(Command command);
 
     [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
-    /// Prints on stderr which limits a step of this length and bubble rate exceeds; returns true if there are any.
+    /// Prints each limit that a step of this length and bubble rate exceeds on stderr. True if there is one.
     bool exceeded(TimeNs step, double bubble_rate) const;
 
 private:

@@ -8,22 +8,22 @@
 
 namespace bubblescope::cli {
 
-/// Maximum lines and columns of any command's help, so that it fits a screen.
+/// Maximum number of lines and columns in the help of a command, so that the help fits on a screen.
 inline constexpr std::size_t kHelpLines = 40;
 inline constexpr std::size_t kHelpColumns = 100;
 
-/// The purpose of a command, its usage and examples, and its options by group, either the common ones or all of them.
-/// For the program itself, its commands. Lines have at most `width` characters, which is limited to the range from 40
-/// to kHelpColumns.
+/// The help of a command: purpose, usage, examples, and the options by group, either all of them or only the common
+/// ones. The help of the program itself lists its commands instead. `width` is the maximum line length; it is clamped
+/// to the range from 40 to kHelpColumns.
 [[nodiscard]] std::string helpText(const CommandInfo& command, bool all, std::size_t width = kHelpColumns);
 
-/// "bubblescope diff [OPTIONS] A B"
+/// Usage line, such as "bubblescope diff [OPTIONS] A B".
 [[nodiscard]] std::string usageText(const CommandInfo& command);
 
-/// An option as typed by a user: "--pp P", "-h, --help".
+/// An option as a user types it, such as "--pp P" or "-h, --help".
 [[nodiscard]] std::string typedOption(const OptionInfo& option);
 
-/// The headings of a command's options, in the order of their first use.
+/// Headings of a command's option groups, in order of first use.
 [[nodiscard]] std::vector<std::string> optionGroups(const CommandInfo& command);
 
 /// True if an option only shows help.

@@ -14,14 +14,14 @@
 
 namespace bubblescope::cli {
 
-/// Options that set an input of a schedule request. With `axes`, for commands that compare, each option takes several
-/// values, separated by commas. The arguments must outlive the parsing.
+/// Options that set the inputs of a schedule request. With `axes`, which is for commands that compare, each option
+/// takes several values separated by commas. The arguments must outlive the parsing.
 class InputOptions {
 public:
     InputOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes)
         : command_(command), request_(&request), axes_(axes) {}
 
-    /// `parse` converts a text to a Result, and `set` stores the value in a request.
+    /// `parse` converts text to a Result; `set` stores the value in the request.
     template <class Parse, class Set>
     Option add(Field field, Parse parse, Set set, const std::string& about) const {
         const auto take = [field, parse, set, request = request_, axes = axes_](const std::string& text) -> Status {
@@ -42,7 +42,7 @@ public:
         };
         return command_.addText(std::string(optionOf(field)), take, about);
     }
-    /// Like the previous function, with the text unchanged.
+    /// Like the previous function, but stores the text without parsing.
     template <class Set>
     Option text(Field field, Set set, const std::string& about) const {
         return add(
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    /// Values separated by commas; the name of an existing file that contains commas is a single value.
+    /// Splits a text at its commas, unless the text is the name of an existing file.
     static std::vector<std::string> valuesOf(const std::string& text);
 
     Command command_;

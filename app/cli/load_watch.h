@@ -10,15 +10,15 @@
 
 namespace bubblescope::cli {
 
-/// The unit of JobControl::done.
+/// Unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
-/// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; for work without a unit, the time that it has been running.
+/// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; for work without a unit, the elapsed time.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 
-/// While an object of this class exists, it shows a job's progress, rate and remaining time on stderr, once the job has
-/// taken longer than a moment. It shows nothing if stderr is not a terminal, and removes its line at the end.
+/// Shows the progress, rate and remaining time of a job on stderr while the object exists, after a short delay. The
+/// line is removed at the end. Shows nothing if stderr is not a terminal.
 class ProgressWatch {
 public:
     ProgressWatch(const JobControl& control, std::string what, WorkUnit unit);
@@ -41,7 +41,7 @@ auto watchLoad(const JobControl& control, const Work& work) {
     return watchWork(control, "Loading", WorkUnit::Bytes, work);
 }
 
-/// Runs work that reports no progress; only the elapsed time is shown.
+/// Like the previous function, for work that reports no progress: only the elapsed time is shown.
 template <class Work>
 auto watchTime(std::string what, const Work& work) {
     const JobControl nothing;

@@ -6,10 +6,10 @@
 
 namespace bubblescope::cli {
 
-/// Adds --lower and the framework's own options. `request` outlives the parsing.
+/// Adds --lower and the options of the framework. `request` must outlive the parsing.
 void addLoweringOptions(Command command, LoweringRequest& request);
 
-/// Adds the durations of UNSHARD and REDUCE_GRAD.
+/// Adds the options for the durations of UNSHARD and REDUCE_GRAD.
 void addWeightTimeOptions(Command command, WeightTimes& times);
 /// Adds --host-copy and --peer-copy.
 void addCopyTimeOptions(Command command, WeightTimes& times);

@@ -10,30 +10,30 @@
 
 namespace bubblescope::cli {
 
-/// The options for the model that `run` trains.
+/// Options for the model that `run` trains.
 class ModelOptions {
 public:
     ModelOptions();
     void add(Command command);
 
-    /// Everything except the layers of each stage, which depend on the schedule.
+    /// The complete model, except for the layers of each stage, which depend on the schedule.
     [[nodiscard]] Result<runtime::ModelConfig> config() const;
-    /// The value of --layers.
+    /// Value of --layers.
     [[nodiscard]] std::optional<int> layersPerChunk() const {
         return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
     }
-    /// True if the number of layers is that of the whole model, given by a preset or a manual cut.
+    /// True if the number of layers is for the whole model, because a preset or a manual cut specifies it.
     [[nodiscard]] bool wholeModel() const;
-    /// A note on how a model that is too large for a run was scaled down; empty if it was not.
+    /// Describes how a model that is too large for a run was scaled down; empty if it was not scaled.
     [[nodiscard]] std::string note() const;
-    /// Cuts the model's layers into the schedule's stages.
+    /// Divides the model's layers among the stages of the schedule.
     [[nodiscard]] Status cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const;
 
 private:
     std::string preset_ = "tiny";
     std::string text_;
     std::string optimizer_ = "adamw";
-    runtime::ModelConfig given_; ///< sizes of 0 were not given, so those of the preset apply
+    runtime::ModelConfig given_; ///< from the command line; sizes of 0 are replaced by the preset's
 };
 
 } // namespace bubblescope::cli

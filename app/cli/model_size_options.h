@@ -7,10 +7,10 @@
 
 namespace bubblescope::cli {
 
-/// Adds options for a known model or its sizes. `request` outlives the parsing.
+/// Adds the options for a known model or for its sizes. `request` must outlive the parsing.
 void addModelSizeOptions(Command command, ModelRequest& request, Listed listed = Listed::Always);
 
-/// Adds the options for the model, batch and devices that MFU needs.
+/// Adds the options for model, batch and devices, which MFU is computed from.
 void addModelUseOptions(Command command, ModelUseRequest& request);
 
 } // namespace bubblescope::cli

@@ -11,10 +11,10 @@
 
 namespace bubblescope::cli {
 
-/// The clock that all parts of a monitor use: the host's monotonic clock.
+/// The clock of all parts of a monitor: the monotonic clock of the host.
 [[nodiscard]] TimeNs monitorNow();
 
-/// The options of `monitor` for streams received or forwarded over the network.
+/// Options of `monitor` for streams that are received or forwarded over the network.
 struct StreamOptions {
     std::string listen;
     std::string forward;
@@ -27,14 +27,14 @@ struct StreamOptions {
     bool insecure = false;
 
     void add(Command command);
-    /// Adds only the options for a sender.
+    /// Adds only the sender options.
     void addForward(Command command, const std::string& about);
-    /// The collector that other hosts send to; none unless requested. Errors: Usage, Input, Run. `kept` is the folder
-    /// for streams of jobs that run without our library; empty = they are not kept.
+    /// Collector that other hosts send to; none unless requested. `kept` is the folder for streams of jobs that do not
+    /// use our library; if empty, they are not stored. Errors: Usage, Input, Run.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
-    /// Sends the content of the folders to the given collector until the run has ended, the user stops it, or no
-    /// collector has accepted the connection for `patience` (ten times as long if one did before).
+    /// Sends the content of the folders to the collector until the run has ended, the user stops it, or no connection
+    /// was accepted for `patience` (ten times that if there was a connection before).
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower, TimeNs patience) const;
 };
 

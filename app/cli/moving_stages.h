@@ -7,10 +7,10 @@
 
 namespace bubblescope::cli {
 
-/// True if the request names a schedule whose stages are bound to no rank, which `simulate` treats apart.
+/// True if the request names a schedule whose stages are not bound to ranks. `simulate` handles these separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// Simulates it and prints the result. Errors: Usage.
+/// Simulates such a schedule and prints the result. Errors: Usage.
 [[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightTimes& weights,
                                                  const SvgOptions& svg, bool json);
 

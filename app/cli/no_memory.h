@@ -9,10 +9,10 @@
 
 namespace bubblescope::cli {
 
-/// The exit code of a program that ends without memory. Once the job of `record` has ended, it is the job's.
+/// Exit code of the program when it runs out of memory. After the job of `record` has ended: the job's exit code.
 inline std::atomic<int> no_memory_exit_code{exitCode(ErrorKind::Input)};
 
-/// Reports, without allocating, that there is not enough memory.
+/// Reports that memory is exhausted, without allocating any.
 inline void printNoMemory() noexcept {
     constexpr std::string_view kText =
         "bubblescope: not enough memory\n"

@@ -11,19 +11,19 @@
 
 namespace bubblescope::cli {
 
-/// The options for writing an order: --out FILE, and --for FRAMEWORK, which prints the settings needed there.
+/// Options for writing an order: --out FILE, and --for FRAMEWORK, which also prints the settings for the framework.
 class OrderOutput {
 public:
     void add(Command command);
 
     /// True if --for is given.
     [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
-    /// Writes the file if requested: PyTorch's CSV if its name ends in .csv or a framework reads it, otherwise JSON.
-    /// Returns the framework's settings if one is named; writes nothing if the framework cannot run the order.
+    /// Writes the file if requested: PyTorch's CSV for names in .csv and for frameworks, otherwise JSON. Returns the
+    /// framework's settings if one is named. If the framework cannot run the order, no file is written.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
-    /// Writes the order with all actions; a framework's file contains only the ops.
+    /// Writes the order with all its actions, but only the ops if the file is for a framework.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const LoweredSchedule& lowered) const;
-    /// A line that says where the file is; empty if there is none.
+    /// A line that names the written file; empty if there is none.
     [[nodiscard]] std::string writtenLine() const;
 
 private:
@@ -31,7 +31,7 @@ private:
     std::string framework_;
 };
 
-/// Adds the settings that a user must make, for people, and as "framework" for programs (null if none was named).
+/// Adds the settings that the user must make as text, and in JSON as "framework" (null without --for).
 void addSetup(report::Section& document, const std::optional<OrderSetup>& setup);
 
 } // namespace bubblescope::cli

@@ -5,7 +5,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds --communicators and the options that belong to it. `request` outlives the parsing.
+/// Adds --communicators and the options that depend on it. `request` must outlive the parsing.
 void addQueueOptions(Command command, QueueRequest& request);
 
 } // namespace bubblescope::cli

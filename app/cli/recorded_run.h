@@ -9,28 +9,28 @@
 
 namespace bubblescope::cli {
 
-/// A training run and the analysis of its trace.
+/// A training run together with the analysis of its trace.
 struct RecordedRun {
     runtime::RunSummary training;
     Run run;
     RunReport report;
 };
 
-/// True if the job has other processes.
+/// True if the job has more than one process.
 [[nodiscard]] inline bool severalProcesses(const ProcessTeam* team) {
     return team != nullptr && team->size() > 1;
 }
 
-/// Trains, records into the folder `out`, and analyses the trace; without a folder the trace is deleted afterwards.
-/// With a `team` of several processes, each process is a rank; only the root analyses, and the others return an empty
-/// analysis. If the run fails, each process reports that. If a process has died, the others end here with exit code 4.
+/// Trains, records into the folder `out` (by default a temporary one), and analyses the trace. In a `team`, each
+/// process is a rank; only the root analyses the trace, and the others return an empty analysis. If the run fails,
+/// every process returns the error. If a process dies, the others exit here with code 4.
 [[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
-/// The results of `run`: the training, the checks step by step if there were any, and the analysis. `reader` selects
-/// the form of the document: Text or Programs.
+/// Report of `run`: the training, the checks per step if there were any, and the analysis. `reader` selects between
+/// text and JSON.
 [[nodiscard]] report::Document toDocument(const RecordedRun& recorded, report::Reader reader);
 
-/// The digest as shown to users and in documents.
+/// The digest as printed and as stored in documents.
 [[nodiscard]] std::string digestText(std::uint64_t digest);
 
 } // namespace bubblescope::cli

@@ -6,10 +6,10 @@
 
 namespace bubblescope::cli {
 
-/// Options for commands that model a recorded run. `request` must outlive the parsing.
+/// Adds the options for commands that model a recorded run. `request` must outlive the parsing.
 void addRunModelOptions(Command command, RunModelRequest& request);
 
-/// Loads the run and aligns the ranks' clocks, as `analyze` does. Shows the progress on a terminal.
+/// Loads the run and aligns the clocks of the ranks, as `analyze` does. Shows progress on a terminal.
 [[nodiscard]] Result<AlignedRun> loadAligned(const RunModelRequest& request);
 
 } // namespace bubblescope::cli

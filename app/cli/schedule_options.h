@@ -7,11 +7,11 @@
 
 namespace bubblescope::cli {
 
-/// Whether the help of a command lists options always or only with --help-all.
+/// Selects whether options are listed in the default help or only with --help-all.
 enum class Listed { Always, InFullHelp };
 
-/// The options that `schedule`, `formula`, `simulate` and `run` share: the schedule and its op times. With `axes`,
-/// which receives options with several values, the command compares; see InputOptions.
+/// Adds the options for the schedule and its op times, which `schedule`, `formula`, `simulate` and `run` share. With
+/// `axes`, options take several values to compare, which are stored in `axes`; see InputOptions.
 void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always,
                         std::vector<SweepAxis>* axes = nullptr);
 /// Adds only --pp, --microbatches and --vpp, for commands that create their own order.
@@ -20,7 +20,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = L
                     std::vector<SweepAxis>* axes = nullptr);
 /// Adds the options for slices of unequal length or time.
 void addSliceOptions(Command command, ScheduleRequest& request);
-/// Adds options that only a simulation supports: transfers that cost more than a latency, and times of single ops.
+/// Adds the options that only simulations support: transfer costs beyond latency, and durations of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 
 } // namespace bubblescope::cli

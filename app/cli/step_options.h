@@ -7,12 +7,12 @@
 
 namespace bubblescope::cli {
 
-// Options that select the steps, replicas and ranks of a run that a command processes. `request` must outlive the
+// Options that select steps, replicas and ranks of a run. `request` must outlive the
 // parsing.
 
-/// --step and --replica. `about` is the help text of --step.
+/// Adds --step and --replica. `about` is the help text of --step.
 void addStepOptions(Command command, StepRequest& request, const std::string& about);
-/// --rank, for commands that show single ranks.
+/// Adds --rank, for commands that show single ranks.
 void addRankOption(Command command, StepRequest& request);
 
 } // namespace bubblescope::cli

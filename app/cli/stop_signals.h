@@ -12,7 +12,7 @@
 
 namespace bubblescope::cli {
 
-/// Makes it possible to wait for SIGINT and SIGTERM, so that a program that is stopped can still report its results.
+/// Lets a program wait for SIGINT and SIGTERM, so that it can still report its results when it is stopped.
 class StopSignals {
 public:
     StopSignals() {
@@ -40,9 +40,9 @@ private:
     bool came_ = false;
 };
 
-/// While an object of this class exists, the first SIGINT or SIGTERM asks a run to end after the current step, and
-/// prints a message; a second signal ends the process immediately. Create it before the threads that must not receive
-/// the signals.
+/// While an object of this class exists, the first SIGINT or SIGTERM prints a message and requests that the run end
+/// after the current step. A second signal ends the process immediately. The object must be created before any thread
+/// that must not receive the signals.
 class EndOnSignal {
 public:
     EndOnSignal();

@@ -9,13 +9,13 @@
 
 namespace bubblescope::cli {
 
-/// The options for a drawing, for commands that can draw a step.
+/// Options of commands that can draw a step.
 class SvgOptions {
 public:
     void add(Command command);
 
     [[nodiscard]] bool wanted() const { return !file_.empty(); }
-    /// Draws the steps one below another and prints the file's name; does nothing without --svg.
+    /// Draws the steps one below the other and prints the name of the file; does nothing without --svg.
     [[nodiscard]] Status write(std::span<const report::Drawn> drawn) const;
 
 private:

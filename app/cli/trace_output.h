@@ -15,19 +15,19 @@
 
 namespace bubblescope::cli {
 
-/// The file name endings of the formats below, with and without compression.
+/// File name endings of all formats below, with and without compression.
 [[nodiscard]] std::vector<std::string> traceEndings();
-/// "chrome", "perfetto", "csv" or "svg" according to the name's ending, ignoring one for compression; none for other
-/// endings.
+/// "chrome", "perfetto", "csv" or "svg" according to the file name's ending, without the one for compression. None for
+/// other endings.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
-/// Writes a whole trace as "chrome", "perfetto" or "csv". `problems` found while reading it are included if the format
-/// has a place for them. Data that cannot be written is reported in `log`.
+/// Writes a complete trace as "chrome", "perfetto" or "csv". Includes `problems`, which were found while reading the
+/// trace, if the format allows it. Data that the format cannot represent is reported in `log`.
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 
-/// Writes a synthetic step in the format of the file's name, or in Perfetto's format if the ending is unknown. CSV and
-/// SVG have no counters.
+/// Writes a synthetic step in the format of the file's ending, or in Perfetto's format if the ending is unknown. CSV
+/// and SVG omit counters.
 [[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step,
                                std::span<const perfetto::RankCounter> counters = {});
 
