@@ -15,7 +15,7 @@ namespace bubblescope::cli {
 class CaptureCommandOptions {
 public:
     void addTo(const Command& command);
-    /// Options for the given folder, or for the default one if empty. Error: Usage.
+    /// Options that the user selected, with the given folder or the default one. Error: Usage.
     [[nodiscard]] Result<profiler::CaptureOptions> options() const;
 
 private:

@@ -33,15 +33,15 @@ class TraceTabs;
 class UnopenedPanel;
 class WelcomePanel;
 
-/// The central part of the window: the tabs, bars that appear when they have something to show, the overview, and one
-/// page. The page is the timeline, a preview of the trace while it loads, a notice while waiting for a watched run, or
-/// the welcome page. Connects these parts with each other; recreated when the language changes. Belongs to the GUI
+/// Central part of the window: the tabs, the bars with messages and summaries, the overview, and one page. The page
+/// is the timeline, a preview of a trace that is being loaded, a notice while waiting for a watched run, or the
+/// welcome page. Connects these parts with each other. Recreated when the language changes. Belongs to the GUI
 /// thread.
 class CentralArea : public QWidget {
     Q_OBJECT
 
 public:
-    /// The data to show. It must outlive the area.
+    /// Sources of the displayed data. They must outlive the area.
     struct Sources {
         ViewState& state;
         ThemeManager& themes;
@@ -62,30 +62,30 @@ public:
     [[nodiscard]] UnopenedPanel& unopened() const { return *unopened_; }
     [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
 
-    /// Brings the page that suits the open trace to the front.
+    /// Switches to the page for the current state of the trace.
     void showPage();
     /// Shows the preview; an open trace stays visible until the next one is loaded.
     void showPreview();
     /// Gives the keyboard focus to the page.
     void focusPage();
 
-    /// A picture of the timeline as shown, with a title and a legend.
+    /// Image of the timeline as shown, with a title and a legend.
     [[nodiscard]] QImage timelinePicture() const;
-    /// A title and the key figures of the content, for pictures.
+    /// Title and key figures of the content, for images.
     [[nodiscard]] PictureFrame pictureFrame() const;
-    /// A name for the picture's file.
+    /// Suggested name for the image file.
     [[nodiscard]] QString pictureName() const;
 
-    /// Opens the teaching panel, at the op names or at the schedule.
+    /// Opens the panel in which the user specifies how to find the pipeline, at the op names or at the schedule.
     void teach(bool by_schedule);
 
 signals:
-    /// A statement of the answer was chosen.
+    /// Emitted when the user selects a statement of the answer.
     void statementChosen(const bubblescope::Statement& statement);
-    /// A message for the status bar.
+    /// Requests a message in the status bar.
     void noted(const QString& text, int milliseconds);
     void problemsRequested();
-    /// The user asks for the stacks of the selection.
+    /// Emitted when the user requests the stacks of the selection.
     void stacksRequested();
 
 private:
@@ -98,7 +98,7 @@ private:
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();
     [[nodiscard]] QWidget* makeApartQuestion();
-    /// The number of the step, if a single one is in view.
+    /// Number of the step in view; none unless exactly one is in view.
     [[nodiscard]] std::optional<int> stepInView() const;
 
     Sources from_;
@@ -113,11 +113,11 @@ private:
     TimelineView* timeline_ = nullptr;
     QWidget* trace_page_ = nullptr; ///< the timeline with the explanations next to it
     TeachPanel* teach_ = nullptr;
-    std::vector<std::filesystem::path> taught_files_;       ///< files of the trace in front
-    std::set<std::vector<std::filesystem::path>> teaching_; ///< traces whose tabs show the teaching panel
+    std::vector<std::filesystem::path> taught_files_;       ///< files of the trace in the current tab
+    std::set<std::vector<std::filesystem::path>> teaching_; ///< traces whose tabs show the panel above
     LoadPreviewView* preview_ = nullptr;
     UnopenedPanel* unopened_ = nullptr;
-    QLabel* live_waiting_ = nullptr; ///< shown instead of a timeline until there is one
+    QLabel* live_waiting_ = nullptr; ///< shown instead of the timeline until there is one
     QWidget* overview_;
     IdealOverlay* ideal_;
 };

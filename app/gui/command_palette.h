@@ -12,7 +12,7 @@ class QMenuBar;
 
 namespace bubblescope::gui {
 
-/// Search for commands of all menus by typing. Each word must occur in the text of the action or of its menus.
+/// Searches the commands of all menus. Each typed word must occur in the text of the action or the names of its menus.
 class CommandPalette : public QDialog {
     Q_OBJECT
 
@@ -28,7 +28,7 @@ protected:
 private:
     struct Entry {
         QPointer<QAction> action;
-        QString path; ///< "View › Theme › Dark"
+        QString path; ///< menus that lead to the action, such as "View › Theme › Dark"
         QString keys;
     };
     void collect(const QList<QAction*>& actions, const QString& path);

@@ -5,8 +5,8 @@ class QWidget;
 
 namespace bubblescope::gui {
 
-/// If an earlier start of the app crashed, shows the newest report in `folder`, once. The user can read, copy, keep or
-/// delete it; nothing is sent.
+/// If the app crashed before, shows the newest crash report in `folder`, but only once. The user can read, copy, keep
+/// or delete the report; it is never sent.
 void offerCrashReport(QWidget& window, const QString& folder);
 
 } // namespace bubblescope::gui

@@ -25,14 +25,14 @@ class ThemeManager;
 class ViewState;
 class WhatIfPanel;
 
-/// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and remembers the
-/// user's arrangement. All panels are hidden while no trace is open, and panels for pipelines are hidden if the trace
-/// has no pipeline, because empty tables do not help.
+/// Manages the panels around the timeline, each of which is in a dock: creates them, raises them, and saves the user's
+/// layout. All panels are hidden while no trace is open. Panels for pipelines are also hidden if the trace has no
+/// pipeline.
 class DockPanels : public QObject {
     Q_OBJECT
 
 public:
-    /// The data that the panels show. It must outlive them.
+    /// Sources of the displayed data. They must outlive the panels.
     struct Sources {
         RunLoader loader;
         ViewState& state;
@@ -41,46 +41,46 @@ public:
         LiveController& live;
     };
 
-    /// The object is a child of the window that has the docks.
+    /// The object becomes a child of the window that has the docks.
     explicit DockPanels(QMainWindow& window);
 
-    /// Fills the docks. The first call creates the docks; later calls leave them where they are.
+    /// Creates the content of the docks. The first call also creates the docks; later calls keep their positions.
     void build(const Sources& sources);
     /// Empties the docks.
     void clear();
 
-    /// Brings the panel with this name to the front, such as "anomalies". Returns false if there is none.
+    /// Raises the panel with this name, such as "anomalies". Returns false if there is no such panel.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
-    /// Shows the panel for a statement of the answer.
+    /// Raises the panel for a statement of the answer.
     void showStatement(const Statement& statement);
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
     void showStacks() { bringUp(stacks_); }
-    /// Shows or hides the panel of a watched run, which belongs to that run's tab: it is hidden with other tabs, and
-    /// returns as it was left. It opens before the first steps arrive, which may take a while. Call it with each
-    /// snapshot and when tabs change.
+    /// Shows the panel of a watched run while the tab of that run is selected, unless the user closed the panel there.
+    /// The panel opens before the first steps arrive, because these may take a while. Must be called for each snapshot
+    /// and when the tab changes.
     void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
-    /// The panel created by the last build().
+    /// Panel that the last build() created.
     [[nodiscard]] ComparePanel& compare() { return *compare_; }
-    /// Actions that show and hide the panels, one for each.
+    /// Actions that show or hide the panels, one per panel.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// The kind of content that the panels are for: some of them exist only for a pipeline.
+    /// Kind of content, which decides the panels that are available.
     enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
-    /// The panels appear with the first trace, in their last arrangement for its kind, and disappear with the last
-    /// trace. Returns true if they appear now.
+    /// Shows the panels when the first trace is opened, in the last layout for this kind of content. Hides them when
+    /// the last trace is closed. Returns true if this call made the panels visible.
     bool show(Content content);
-    /// The arrangement while the panels are shown. restore() ignores arrangements of other versions of the app.
+    /// Layout of the visible panels. restore() ignores layouts of other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
-    /// Restores the arrangement of a new installation.
+    /// Restores the default layout.
     void reset();
 
 signals:
-    /// A message for the status bar.
+    /// Requests a message in the status bar.
     void message(const QString& text, int milliseconds);
 
 private:
@@ -103,16 +103,16 @@ private:
     QDockWidget* stacks_ = nullptr;
     QDockWidget* steps_ = nullptr;
     Content content_ = Content::Pipeline;
-    QByteArray default_;      ///< the first arrangement
-    QByteArray for_pipeline_; ///< saved arrangement for traces with a pipeline
-    QByteArray for_trace_;    ///< saved arrangement for other traces
+    QByteArray default_;      ///< layout before any change by the user
+    QByteArray for_pipeline_; ///< saved layout for traces with a pipeline
+    QByteArray for_trace_;    ///< saved layout for other traces
     std::vector<QDockWidget*> of_pipelines_;
     DevicesPanel* device_times_ = nullptr;
     QDockWidget* devices_ = nullptr;
     QDockWidget* details_ = nullptr;
-    bool arranged_ = false;       ///< true once arranged by the user, or for the window's size
+    bool arranged_ = false;       ///< true once the user or the window size has determined a layout
     bool live_parked_ = false;    ///< LiveController::parked() at the last followLive()
-    bool live_panel_open_ = true; ///< true if the panel was open when the watched run's tab was last left
+    bool live_panel_open_ = true; ///< true if the panel was open when the user last left the tab of the watched run
 };
 
 } // namespace bubblescope::gui

@@ -14,12 +14,12 @@ class TimelineView;
 class ViewState;
 struct Theme;
 
-/// The text that a picture shows around the timeline.
+/// Text around the timeline in an image.
 struct PictureFrame {
-    QString title;    ///< the trace
-    QString subtitle; ///< its key figures
+    QString title;    ///< name of the trace
+    QString subtitle; ///< key figures of the trace
     const Legend* legend = nullptr;
-    const Theme* theme = nullptr; ///< null = no frame
+    const Theme* theme = nullptr; ///< if null, there is no frame
 };
 
 /// Writes the visible part of the timeline in the format of the file's extension: .png (at twice the resolution), .svg,
@@ -27,24 +27,24 @@ struct PictureFrame {
 /// Usage for other extensions, Run if the file cannot be written.
 [[nodiscard]] Status exportView(TimelineView& view, const QString& file, const PictureFrame& frame = {});
 
-/// A figure for a paper.
+/// Options for a figure in a paper.
 struct Figure {
     double width_mm = 160;
-    bool white = true; ///< on a white background; otherwise in the current theme
+    bool white = true; ///< white background; otherwise the current theme
     bool legend = true;
-    QString title; ///< empty = no lines above the timeline
+    QString title; ///< shown above the timeline unless empty
     QString subtitle;
 };
-/// Writes the view as a figure with all its rows, without selection, time range and controls. Errors: those of
+/// Writes the view as a figure with all its rows, but without selection, time range and controls. Errors: those of
 /// exportView().
 [[nodiscard]] Status exportFigure(const ViewState& shown, const Theme& theme, const Figure& figure,
                                   const QString& file);
 
-/// A picture of the view as an image, for the clipboard.
+/// Image of the view, for the clipboard.
 [[nodiscard]] QImage pictureOf(TimelineView& view, const PictureFrame& frame);
 
-/// A name for the file: "job-step-3.png" for the third step of "job.json.gz", or "job.png" without steps. Contains no
-/// characters that file systems reject.
+/// Suggested file name, such as "job-step-3.png" for step 3 of "job.json.gz", or "job.png" without steps. Contains only
+/// characters that all file systems accept.
 [[nodiscard]] QString suggestedPictureName(const QString& trace, std::optional<int> step);
 
 } // namespace bubblescope::gui

@@ -11,7 +11,7 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// Asks for the style and format of a figure of the timeline.
+/// Dialog for the style and format of a timeline figure.
 class FigureDialog : public QDialog {
     Q_OBJECT
 
@@ -19,7 +19,7 @@ public:
     FigureDialog(const QString& title, const QString& subtitle, QWidget* parent = nullptr);
 
     [[nodiscard]] Figure figure() const;
-    /// "pdf", "svg", "png" or "tex".
+    /// Selected format: "pdf", "svg", "png" or "tex".
     [[nodiscard]] QString suffix() const;
 
 private:

@@ -11,14 +11,14 @@ class QScrollArea;
 
 namespace bubblescope::gui {
 
-/// All keys and mouse actions, in columns by menu, with a search line. Fits the screen.
+/// Dialog with all keys and mouse actions, in one column per menu, with a search field. Fits on the screen.
 class KeySheet : public QDialog {
     Q_OBJECT
 
 public:
     struct Entry {
-        QString group; ///< the menu
-        QString keys;  ///< "W, +, ="
+        QString group; ///< name of the menu
+        QString keys;  ///< such as "W, +, ="
         QString text;
     };
 
@@ -43,7 +43,7 @@ private:
     int columns_ = 0;
 };
 
-/// A menu's text without mnemonics: "Open" for "&Open" and for "Open(&O)".
+/// Removes mnemonics from the text of a menu: "Open" for "&Open" and for "Open(&O)".
 [[nodiscard]] QString plainMenuText(QString text);
 
 } // namespace bubblescope::gui

@@ -7,14 +7,14 @@ class QWidget;
 
 namespace bubblescope::gui {
 
-/// The widget that Tab or Shift+Tab moves to from the focused one. The order is the tool bar, the centre, then the
-/// docks from left to right, each after the tabs that bring it to the front. Skips hidden widgets. Null if there is no
-/// other widget.
+/// The widget that gets the focus when the user presses Tab or Shift+Tab. The order is the tool bar, the centre, and
+/// the docks from left to right, each dock after its tab bar. Skips hidden widgets. Null if there is no other
+/// widget.
 [[nodiscard]] QWidget* nextInFocusOrder(const QMainWindow& window, bool forward);
 
-/// Leaves keys that are also shortcuts of the window to the focused widget: arrows, Home, Page Up and similar keys to
-/// everything except the timeline, and Escape to text fields. Letters need no guard, because text fields claim them
-/// themselves. Installed as an event filter on the application.
+/// Passes some keys to the focused widget even though they are shortcuts of the window: arrows, Home, Page Up and
+/// similar keys to all widgets except the timeline, and Escape to text fields. Letters are not included, because Qt's
+/// text fields already override such shortcuts. Installed as an event filter on the application.
 class KeyGuard : public QObject {
     Q_OBJECT
 

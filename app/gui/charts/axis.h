@@ -5,22 +5,22 @@
 
 namespace bubblescope::gui {
 
-/// The range of values that a chart shows.
+/// Range of values that a chart shows.
 struct Axis {
     double low = 0;
     double high = 1;
-    bool clipped = false; ///< true if there are values outside; a chart marks them
+    bool clipped = false; ///< true if some values are outside the range; the chart marks them
 
-    /// 0 at `low`, 1 at `high`; outside of that for clipped values.
+    /// 0 at `low`, 1 at `high`, and outside of [0, 1] for clipped values.
     [[nodiscard]] double fraction(double value) const { return (value - low) / (high - low); }
 };
 
-/// An axis that most values fill; outliers lie outside. Outliers are farther from the quartiles than 4 interquartile
-/// ranges (and than half their own size). With `from_zero` the axis includes 0, otherwise it covers the values with a
-/// margin. Never empty.
+/// An axis for all values except outliers. A value is an outlier if its distance from the quartiles exceeds 4
+/// interquartile ranges and half the value. With `from_zero`, the axis includes 0; otherwise, it has a margin on both
+/// sides. Never empty.
 [[nodiscard]] Axis robustAxis(std::span<const double> values, bool from_zero);
 
-/// At most `max_count` values on the axis, at 1, 2 or 5 times a power of ten.
+/// At most `max_count` multiples of 1, 2 or 5 times a power of ten on the axis.
 [[nodiscard]] std::vector<double> niceTicks(const Axis& axis, int max_count);
 
 } // namespace bubblescope::gui

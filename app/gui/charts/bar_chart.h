@@ -14,7 +14,7 @@
 
 namespace bubblescope::gui {
 
-/// A part of a bar. `piece` is a number that only the owner interprets.
+/// A part of a bar. `piece` is an identifier chosen by the owner.
 struct BarPart {
     int piece = 0;
     TimeNs time{0}; ///< may be negative
@@ -25,13 +25,13 @@ struct Bar {
     QString name;
     std::vector<BarPart> parts;
 
-    /// Sums of the negative and of the positive parts.
+    /// Sum of the negative parts, and of the positive parts.
     [[nodiscard]] TimeNs below() const;
     [[nodiscard]] TimeNs above() const;
 };
 
-/// Positions of bars: rows of equal height with names on the left. Coordinates are logical pixels from the top left
-/// corner of the unscrolled chart. Pure geometry.
+/// Geometry of the bars, which are rows of equal height with names on the left. Coordinates are logical pixels from the
+/// top left corner of the unscrolled chart.
 class BarLayout {
 public:
     static constexpr int kAxisHeight = 20;
@@ -43,14 +43,14 @@ public:
         QRectF rect;
         int bar = 0;
         int part = 0;
-        bool clipped = false; ///< the bar is an outlier that is cut off at the edge of the chart
+        bool clipped = false; ///< true if the bar is an outlier that is cut off at the edge of the chart
     };
     [[nodiscard]] int contentHeight() const { return kAxisHeight + static_cast<int>(bars_->size()) * row_height_; }
     [[nodiscard]] int rowTop(int bar) const { return kAxisHeight + bar * row_height_; }
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// The parts of the bars between two heights. Omits parts without width.
+    /// Parts of the bars between two vertical positions, without those of width 0.
     [[nodiscard]] std::vector<Part> parts(int top, int bottom) const;
-    /// The part at a point. `part` is −1 outside the parts of a row, `bar` −1 outside all rows.
+    /// The part at a point. `part` is −1 outside the parts of a row; `bar` is −1 outside all rows.
     [[nodiscard]] Part at(double x, double y) const;
     [[nodiscard]] double x(double ns) const { return left_ + axis_.fraction(ns) * (width_ - left_); }
     [[nodiscard]] const Axis& axis() const { return axis_; }
@@ -72,18 +72,18 @@ class BarChart : public QAbstractScrollArea {
 public:
     BarChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// The colour of a piece, and the tooltip of a part (HTML).
+    /// Returns the colour of a piece, or the HTML tooltip of a part.
     using Colour = std::function<QColor(const Theme&, int piece)>;
     using ToolTip = std::function<QString(int bar, int part)>;
     void setLook(Colour colour, ToolTip tool_tip);
     void setBars(std::vector<Bar> bars);
-    /// Frames a part; −1 for none.
+    /// Draws a frame around a part; −1 for none.
     void setMarked(int bar, int part);
     /// Highlights the row of the current bar; −1 for none.
     void setCurrent(int bar);
     [[nodiscard]] bool hasMarked() const { return marked_bar_ >= 0; }
     [[nodiscard]] const std::vector<Bar>& bars() const { return bars_; }
-    /// The rectangle of a part in the viewport; for tests.
+    /// Rectangle of a part in viewport coordinates; for tests.
     [[nodiscard]] QRectF partRect(int bar, int part) const;
 
 signals:

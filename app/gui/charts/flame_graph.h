@@ -13,17 +13,17 @@
 
 namespace bubblescope::gui {
 
-/// A frame of a flame graph: as wide as its time, below the frame that contains it.
+/// A frame of a flame graph. Its width is proportional to its time, and the frame that contains it is drawn above it.
 struct FlameFrame {
     QString name;
     std::uint32_t key = 0; ///< determines the colour
-    int parent = -1;       ///< an earlier frame; −1 for the root, which is the first
+    int parent = -1;       ///< index of an earlier frame; −1 for the root, which is first
     TimeNs time{0};
 };
 
-/// Stacks drawn as frames, with the outermost at the top. A click selects a frame. A double click enlarges it to the
-/// width of the graph, and a double click on an enclosing frame zooms out again. Arrow keys move from frame to frame.
-/// Frames narrower than a pixel are not drawn.
+/// Draws stacks as frames, the outermost frame at the top. A click selects a frame. A double click zooms in until the
+/// frame fills the width; a double click on an enclosing frame zooms out. Arrow keys move from frame to frame. Frames
+/// narrower than a pixel are not drawn.
 class FlameGraph : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -35,17 +35,17 @@ public:
     void setLook(Colour colour, ToolTip tool_tip);
     void setFrames(std::vector<FlameFrame> frames);
     [[nodiscard]] const std::vector<FlameFrame>& frames() const { return frames_; }
-    /// Makes a frame fill the width.
+    /// Zooms until the frame fills the width.
     void zoomTo(int frame);
     [[nodiscard]] int zoomed() const { return zoomed_; }
-    /// −1 for none.
+    /// Selects a frame; −1 for none.
     void setCurrent(int frame);
     [[nodiscard]] int current() const { return current_; }
-    /// The frame's rectangle in the viewport; empty if it is not drawn.
+    /// Rectangle of the frame in viewport coordinates; empty if the frame is not drawn.
     [[nodiscard]] QRectF rectOf(int frame) const;
 
 signals:
-    /// −1 for a click outside all frames.
+    /// Emitted when a frame is clicked; −1 for a click outside all frames.
     void chosen(int frame);
 
 protected:
@@ -65,7 +65,7 @@ private:
     Colour colour_;
     ToolTip tool_tip_;
     std::vector<FlameFrame> frames_;
-    std::vector<QRectF> rects_; ///< relative to the top of the first row; empty for frames that are not drawn
+    std::vector<QRectF> rects_; ///< relative to the top of the first row; empty if the frame is not drawn
     int zoomed_ = 0;
     int current_ = -1;
 };

@@ -11,7 +11,7 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// A table of cells, each with a text and coloured by a value between 0 and 1.
+/// A table of cells, each with a text and a colour for a value between 0 and 1.
 class HeatMap : public QWidget {
     Q_OBJECT
 
@@ -21,15 +21,15 @@ public:
     struct Cell {
         enum class State : std::uint8_t { Empty, Bad, Value, Slow };
         State state = State::Empty;
-        double value = 0; ///< 0 (best) to 1; for Slow cells 1 has the colour for bad values
+        double value = 0; ///< from 0 (best) to 1; for Slow cells, 1 has the colour for bad values
         QString text;
         QString explanation;
     };
-    /// `cells` are in row order.
+    /// `cells` are in row-major order.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
-    /// The key below Slow cells: the best and the worst value. Empty: none.
+    /// Labels of the legend for Slow cells: the best and the worst value. Without them, the legend is hidden.
     void setScale(QString best, QString worst);
-    /// The title of the columns, shown above the names of the rows.
+    /// Title of the columns, shown above the row names.
     void setColumnAxis(QString name);
     [[nodiscard]] QRectF cellRect(int row, int column) const;
     [[nodiscard]] QSize sizeHint() const override;
@@ -44,7 +44,7 @@ protected:
 
 private:
     [[nodiscard]] int rowNameWidth() const;
-    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside
+    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside of the cells
     [[nodiscard]] QColor colour(const Cell& cell) const;
     [[nodiscard]] int scaleHeight() const;
     void paintScale(QPainter& painter) const;

@@ -13,8 +13,8 @@
 
 namespace bubblescope::gui {
 
-/// The numbers of durations in bins, on a logarithmic scale if the durations are far apart. Dragging selects an
-/// interval of durations; a click selects all again.
+/// A histogram of durations, with a logarithmic scale if they differ by orders of magnitude. Dragging selects a range
+/// of durations; a click selects all durations.
 class Histogram : public QWidget {
     Q_OBJECT
 
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {300, 90}; }
 
 signals:
-    /// Both limits are inclusive.
+    /// Emitted when the user selects a range. Both limits are inclusive.
     void brushed(bubblescope::TimeNs shortest, bubblescope::TimeNs longest);
 
 protected:

@@ -9,17 +9,17 @@
 
 namespace bubblescope::gui {
 
-/// The memory that each rank holds over a step, as one stepped line per rank; early ranks are darker.
+/// Memory use of each rank over a step, as a stepped line per rank. Lower ranks have darker lines.
 class MemoryChart : public QWidget {
     Q_OBJECT
 
 public:
     explicit MemoryChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// `unit` is the number of bytes that counts as 1.
+    /// `unit` is the number of bytes per unit of the vertical axis.
     void setCurves(std::vector<std::vector<MemoryPoint>> ranks, TimeNs end, double unit);
     [[nodiscard]] QSize sizeHint() const override { return {400, 140}; }
-    /// A rank's stepped line in the widget; for tests.
+    /// Stepped line of a rank in widget coordinates; for tests.
     [[nodiscard]] QPolygonF stairs(std::size_t rank) const;
 
 protected:

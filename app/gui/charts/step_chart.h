@@ -25,32 +25,32 @@ namespace bubblescope::gui {
 struct MarkPlace {
     double x = 0;
     double width = 0;   ///< width of the label
-    int importance = 0; ///< higher ones are placed first
+    int importance = 0; ///< labels with higher values are placed first
 };
 
-/// The position of a mark's label.
+/// Position of a mark's label.
 struct MarkLabel {
     std::size_t mark = 0;
     double left = 0;
     double width = 0; ///< less than the full width if the label is elided
 };
 
-/// Places labels between `left` and `right` without overlap: the most important first and, among equally important
-/// ones, the latest first. A label is placed to the right of its mark, or to its left, or shortened on the right; it is
-/// omitted if no useful part of it fits. The result is sorted from left to right.
+/// Places labels between `left` and `right` without overlap, in order of importance; of equally important labels, the
+/// rightmost is placed first. A label is placed to the right of its mark, to the left, or shortened on the right, in
+/// this order of preference. It is omitted if too little of it fits. The result is sorted from left to right.
 [[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
 
-/// The values of one curve over the steps. Each curve has its own plot; all plots share the horizontal axis.
+/// Values of one curve over the steps. Each curve has a separate plot; all plots share the horizontal axis.
 struct StepCurve {
-    std::vector<double> values; ///< one per step; NaN if unknown
+    std::vector<double> values; ///< one value per step; NaN if unknown
     bool from_zero = true;
 };
 
-/// Positions of the curves in a step chart, in logical pixels. Pure geometry.
+/// Geometry of the curves in a step chart, in logical pixels.
 class StepLayout {
 public:
     StepLayout() = default;
-    /// The plots are stacked, with a `gap` for titles between them.
+    /// Stacks the plots, with a `gap` for titles between them.
     StepLayout(const std::vector<StepCurve>& curves, const QRectF& area, double gap);
 
     [[nodiscard]] std::size_t curves() const { return plots_.size(); }
@@ -60,11 +60,11 @@ public:
     /// Values outside the axis are clamped to the plot.
     [[nodiscard]] double y(std::size_t curve, double value) const;
     [[nodiscard]] bool outside(std::size_t curve, double value) const;
-    /// One point per step; y is NaN for unknown values.
+    /// Returns one point per step; y is NaN for unknown values.
     [[nodiscard]] std::vector<QPointF> line(std::size_t curve, const std::vector<double>& values) const;
     /// The step nearest to `x`.
     [[nodiscard]] int stepAt(double x) const;
-    /// Distance between two steps.
+    /// Horizontal distance between two steps.
     [[nodiscard]] double pitch() const;
 
 private:
@@ -73,7 +73,7 @@ private:
     std::size_t steps_ = 0;
 };
 
-/// Curves over the steps of a run, stacked. A click selects a step, a drag selects a range.
+/// Stacked plots of values over the steps of a run. A click selects a step; dragging selects a range.
 class StepChart : public QWidget {
     Q_OBJECT
 
@@ -83,29 +83,29 @@ public:
     struct Curve {
         QString title;
         StepCurve data;
-        std::function<QString(double)> text; ///< formats a value for axis and tooltip
+        std::function<QString(double)> text; ///< formats a value for the axis and the tooltip
         std::function<QColor(const Theme&)> colour;
-        std::vector<double> expected = {};           ///< drawn dashed; empty, or one value per step, NaN if unknown
+        std::vector<double> expected = {};           ///< drawn dashed; one value per step (NaN if unknown), or empty
         std::vector<std::vector<double>> lines = {}; ///< thin lines below the curve; each is a list like `expected`
         std::function<QStringList(const std::vector<double>&)> ticks =
-            {}; ///< labels of its axis; none: those of `text`
+            {}; ///< labels of the axis; by default formatted by `text`
     };
-    /// A step at which something changes.
+    /// Marks a step at which something changes.
     struct Mark {
         int step = 0; ///< index in the curves
         QString text; ///< a few words, shown next to the mark if there is space
         bool bad = false;
         std::optional<Severity> severity = std::nullopt; ///< determines colour and importance
-        QStringList all = {};                            ///< lines of the tooltip; if empty, the text is used
+        QStringList all = {};                            ///< lines of the tooltip; if empty, `text` is shown
     };
     /// The visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
-    /// Steps that do not count as usual ones, by index, with the reason for the tooltip.
+    /// Reasons why steps are excluded from the statistics, by index of the step, for the tooltip.
     using Aside = std::map<int, QString>;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
-    /// −1 for none.
+    /// Selects a step; −1 for none.
     void setCurrent(int step);
-    /// The point of a step's value on a curve; for tests.
+    /// Position of a step's value on a curve; for tests.
     [[nodiscard]] QPointF pointOf(int step, std::size_t curve) const;
     [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }
     [[nodiscard]] const Aside& aside() const { return aside_; }
@@ -116,14 +116,14 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Curves without values that all views of a run have.
+    /// Templates, without values, for the curves that all views of a run share.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
-    /// Loss, and tokens per second, for steps that take `walls` nanoseconds; only curves with at least one known value.
+    /// Loss and tokens per second for steps with durations of `walls` nanoseconds; only curves with known values.
     [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
                                                          const std::vector<double>& walls);
 
-    /// The model FLOPs utilisation of steps that take `walls` nanoseconds; NaN if unknown.
+    /// Model FLOPs utilisation of steps with durations of `walls` nanoseconds; NaN if unknown.
     [[nodiscard]] static Curve useCurve(const ModelUse& use, const std::vector<double>& walls);
 
     void paintEvent(QPaintEvent* event) override;
@@ -152,7 +152,7 @@ private:
     Aside aside_;
     int current_ = -1;
     int press_ = -1; ///< step at which the button was pressed
-    int drag_ = -1;  ///< the other end of a drag
+    int drag_ = -1;  ///< step at the other end of a drag
 };
 
 } // namespace bubblescope::gui

@@ -9,11 +9,11 @@
 
 namespace bubblescope::gui {
 
-/// "zb-v/handcrafted", or "searched".
+/// Name of the order, such as "zb-v/handcrafted" or "searched".
 [[nodiscard]] QString nameOfOrder(const ScheduleSpec& spec);
 
-/// The schedules of the lab side by side: first the one that is shown, then those that were kept. Each row names its
-/// inputs; rows with inputs that differ from the first row's are marked.
+/// Compares schedules: the displayed schedule in the first row, and the schedules kept for comparison below it. Each
+/// row contains its inputs and is marked if they differ from the inputs of the first row.
 class ComparisonTable : public QTableWidget {
     Q_OBJECT
 
@@ -21,9 +21,9 @@ public:
     explicit ComparisonTable(ThemeManager& themes, QWidget* parent = nullptr);
 
     void setShown(const ExplorerResult& result);
-    /// Keeps the first row.
+    /// Keeps a copy of the first row for comparison.
     void keepShown();
-    /// Replaces the kept rows.
+    /// Replaces all rows below the first.
     void setOthers(const std::vector<ExplorerResult>& results);
     /// True if the row's times, limits or transfers differ from those of the first row.
     [[nodiscard]] bool differs(int row) const;

@@ -17,54 +17,54 @@
 
 namespace bubblescope::gui {
 
-/// The inputs of the schedule lab.
+/// Inputs of the schedule explorer.
 struct LabInput {
-    ScheduleSpec spec;           ///< with mean times if stages differ, and with the lowest limit
-    std::vector<OpTimes> stages; ///< times of each stage; empty: all stages have spec.times
+    ScheduleSpec spec;           ///< with mean times and the lowest limit if stages differ
+    std::vector<OpTimes> stages; ///< times of each stage; if empty, all stages have spec.times
     TransferModel transfers;
-    std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty: no limit
-    /// With communicators, transfers queue as PyTorch's runtime posts them.
+    std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty if there is no limit
+    /// If set, transfers wait in queues, in the order in which PyTorch's runtime posts them.
     std::optional<CommunicatorKind> communicators;
     bool deferred_receives = false;
 
     [[nodiscard]] CostModel costs() const;
 };
 
-/// A schedule with all data shown for it. Created on a worker thread.
+/// A schedule with all the data that is shown for it. Created on a worker thread.
 struct ExplorerResult {
     LabInput input;
     SessionPtr session; ///< session with a single simulated step
     ClosedForm form;
-    std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
-    std::int64_t peak = 0;                        ///< peak of the rank with the highest one, in the same unit
+    std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in units of half the activations of a forward op
+    std::int64_t peak = 0;                        ///< peak of the rank that needs most memory, in the same unit
     std::string csv;                              ///< in PyTorch's format; empty if the format cannot express the order
-    std::string no_csv;                           ///< the reason if there is no CSV
-    Sentence hang; ///< the cycle of waits if the order hangs; the step is then simulated without queues
-    std::optional<TimeNs> queue_cost; ///< how much longer queues of transfers make the step
+    std::string no_csv;                           ///< reason why there is no CSV
+    Sentence hang; ///< the cycle of waits if the order deadlocks; in this case, the step is simulated without queues
+    std::optional<TimeNs> queue_cost; ///< time that transfer queues add to the step
 };
 
 /// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
 [[nodiscard]] Result<ExplorerResult> exploreSchedule(const LabInput& input, const JobControl& control);
 
-/// As above, for an order that belongs to no family. Errors: those of simulate(), and Cancelled.
+/// Like exploreSchedule(), for an order that no family generates. Errors: those of simulate(), and Cancelled.
 [[nodiscard]] Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& input,
                                                   const JobControl& control);
 
-/// All families and flavors that support the sizes within the memory limits, starting with the shortest step. Errors:
+/// Explores all families and flavors that support the sizes within the memory limits. Sorted by step time. Errors:
 /// Cancelled.
 [[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const JobControl& control);
 
-/// The best result that a running search has found so far. Written by its worker, read by the GUI thread.
+/// The best result so far of a running search. Written by the worker thread and read by the GUI thread.
 class SearchNews {
 public:
     struct State {
         int rounds = 0;
         TimeNs makespan{0};
         TimeNs bound{0};
-        std::optional<ExplorerResult> better; ///< an order that is shorter than that returned by the last take()
+        std::optional<ExplorerResult> better; ///< an order shorter than the one that the previous take() returned
     };
     void put(State state);
-    /// Returns nothing if there is no news.
+    /// Returns nothing if there has been no put() since the last call.
     [[nodiscard]] std::optional<State> take();
 
 private:
@@ -72,15 +72,15 @@ private:
     std::optional<State> state_;
 };
 
-/// The outcome of a search.
+/// Result of a search.
 struct SearchOutcome {
     FoundOrder found;
     ExplorerResult result;
 };
 
-/// Searches for the shortest order for these sizes and times, with any placement, within the memory limits, until
-/// `control` asks it to stop, the time is up, or the bound is reached. Each better order appears in `news`. Ending a
-/// search early is not an error. Errors: those of searchOrder().
+/// Searches for the shortest order for these sizes and times, with any placement, within the memory limits. The search
+/// ends when `control` requests a stop, at the time limit, or at the lower bound. Each better order is put into `news`.
+/// Ending a search early is not an error. Errors: those of searchOrder().
 [[nodiscard]] Result<SearchOutcome> searchBestOrder(const LabInput& input, TimeNs time_limit, SearchNews& news,
                                                     const std::function<bool()>& enough, const JobControl& control);
 

@@ -20,22 +20,22 @@ namespace bubblescope::gui {
 
 class ListField;
 
-/// The inputs of the schedule lab: family and sizes, times of all stages or of each, memory limits and transfers.
+/// Form for the inputs of the schedule explorer: family, sizes, times (equal or per stage), memory limits, transfers.
 class LabForm : public QScrollArea {
     Q_OBJECT
 
 public:
-    /// The run and step that times can be taken from; null if none is open.
+    /// Returns the run and step that times can be copied from; null if no run is open.
     using OpenStep = std::function<std::pair<SessionPtr, int>()>;
 
     explicit LabForm(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns nothing while a field is invalid; that field shows the reason.
+    /// Returns nothing while a field is invalid. The field shows the reason.
     [[nodiscard]] std::optional<LabInput> input();
     void setOpenStep(OpenStep open) { open_ = std::move(open); }
-    /// Takes schedule, sizes and times from a recognised run, with separate times for each stage if they differ.
+    /// Copies schedule, sizes and times from a recognised run, with separate times per stage if they differ.
     void startFrom(const Session& session, int step);
-    /// Takes the times of the stages from a file, see readStageTimes().
+    /// Reads the times of the stages from a file; see readStageTimes().
     void takeTimes(const QString& file);
     /// Adds a widget below the fields and takes ownership of it.
     void addBelow(QWidget& widget);
@@ -49,7 +49,7 @@ private:
     void addTimes(QFormLayout& form);
     void addTransfers(QFormLayout& form);
     void fillFlavors();
-    /// Sets the sizes supported by the family that are closest to the chosen ones, and says what was changed.
+    /// Replaces the sizes with the nearest ones that the family supports, and displays the changes.
     void fitSizes();
     void setStages(const std::vector<OpTimes>& stages);
     void chooseFile();
@@ -59,7 +59,7 @@ private:
 
     ThemeManager& themes_;
     OpenStep open_;
-    bool filling_ = true; ///< true while several fields are being set at once
+    bool filling_ = true; ///< true while several fields are being changed together
 
     ScheduleFields schedule_;
     QLabel* limits_ = nullptr;

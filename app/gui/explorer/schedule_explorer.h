@@ -23,9 +23,9 @@ class Legend;
 class MemoryChart;
 class TimelineView;
 
-/// A window for trying out schedules: family, sizes and times on the left; order, memory and formulas on the right.
-/// Results can be kept for comparison, exported for PyTorch and run. A search can find the shortest order for the sizes
-/// and times; until it ends or is stopped, the drawing shows the best one found so far.
+/// Window for experiments with schedules: family, sizes and times on the left; order, memory and formulas on the right.
+/// Results can be kept for comparison, exported for PyTorch, and run. A search finds the shortest order for the sizes
+/// and times; while it runs, the drawing shows the best order so far.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -33,12 +33,12 @@ public:
     explicit ScheduleExplorer(ThemeManager& themes, QWidget* parent = nullptr);
     ~ScheduleExplorer() override;
 
-    /// The content of the fields; nothing while one of them is invalid.
+    /// Content of the form; none while a field is invalid.
     [[nodiscard]] std::optional<LabInput> input();
     void setOpenStep(LabForm::OpenStep open);
     [[nodiscard]] const std::optional<ExplorerResult>& result() const { return result_; }
     [[nodiscard]] ViewState& state() { return state_; }
-    /// Takes sizes and times from a recognised run.
+    /// Copies sizes and times from a recognised run.
     void startFrom(const Session& session, int step);
     /// Writes the order in PyTorch's CSV format.
     [[nodiscard]] Status exportCsv(const QString& path) const;
@@ -48,10 +48,10 @@ public:
 
 signals:
     void computed();
-    /// A search has found a better order, which is now shown.
+    /// Emitted when a search has found a better order, which is now displayed.
     void improved();
     void searchEnded();
-    /// The user wants to run the order that is shown; `file` contains it (see readScheduleFile()).
+    /// Emitted when the user requests a run of the displayed order. `file` contains this order; see readScheduleFile().
     void runRequested(const QString& file, const bubblescope::ScheduleSpec& spec);
 
 private:
@@ -75,7 +75,7 @@ private:
     BackgroundJob search_job_;
     BackgroundJob families_job_;
     std::shared_ptr<SearchNews> news_;          ///< results of the running search
-    std::shared_ptr<std::atomic<bool>> enough_; ///< asks the search to end and keep its result
+    std::shared_ptr<std::atomic<bool>> enough_; ///< set to end the search early and use its best result
     QTimer news_timer_;
     std::optional<ExplorerResult> result_;
 
@@ -86,7 +86,7 @@ private:
     QPushButton* families_ = nullptr;
     QPushButton* run_ = nullptr;
     QLabel* problem_ = nullptr; ///< reason why the fields do not define a schedule
-    QLabel* gap_ = nullptr;     ///< the gap that remains after the search
+    QLabel* gap_ = nullptr;     ///< gap between the order and the lower bound after the search
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;

@@ -8,18 +8,18 @@
 
 namespace bubblescope::gui {
 
-/// The application object. Exceptions in slots, events and background jobs that no other code caught end up here: the
-/// error is shown and the application continues. GUI thread only.
+/// The application object. It handles exceptions in slots, events and background jobs that no other code catches: it
+/// shows the error, and the application continues. GUI thread only.
 ///
-/// Texts of labels, tooltips and items are plain, because names in them come from files: Qt would interpret text that
-/// looks like HTML, and load pictures from any address. A label with HTML must set its text format, and a widget with
-/// an HTML tooltip must show it with QToolTip itself.
+/// Texts of labels, tooltips and items are shown as plain text, because they contain names from files. If such a name
+/// looked like HTML, Qt would interpret it and load images from any address. A label with HTML must set its text
+/// format; a widget with an HTML tooltip must display it with QToolTip.
 class Application : public QApplication {
     Q_OBJECT
 
 public:
-    /// Like QApplication; `argc` and `argv` must outlive it. Background jobs and painting share Qt's thread pool: Qt
-    /// paints large areas on it and waits for the result, so the pool has more threads than jobs ever use.
+    /// As in QApplication, `argc` and `argv` must outlive the object. The constructor enlarges Qt's thread pool,
+    /// because Qt paints large areas on it and waits for the result: background jobs must never occupy all threads.
     Application(int& argc, char** argv);
 
     bool notify(QObject* receiver, QEvent* event) override;
@@ -32,10 +32,10 @@ signals:
     void failed(const bubblescope::Error& error);
 };
 
-/// Prints the error to standard error and emits failed() of the Application, if there is one.
+/// Prints the error on stderr and emits failed() of the Application if one exists.
 void reportUnexpected(const std::exception_ptr& exception);
 
-/// An exception as an error of kind Run; if memory is exhausted, the error says what to do.
+/// Converts an exception to an error of kind Run. If memory is exhausted, the error includes advice.
 [[nodiscard]] Error unexpectedError(const std::exception_ptr& exception);
 
 } // namespace bubblescope::gui

@@ -15,13 +15,13 @@
 
 namespace bubblescope::gui {
 
-/// Runs one piece of work at a time on a thread of Qt's pool, for the GUI thread that owns this object. It is similar
-/// to a future, but its work receives a stop token and reports progress.
+/// Runs one task at a time on a thread of Qt's pool, on behalf of the GUI thread. Similar to a future, but the task
+/// receives a stop token and reports progress.
 ///
-/// Starting a new job or calling cancel() asks the old one to stop and discards its result. A result is delivered on
-/// the owner's thread, and only if this object still exists and the job is still the current one. Destruction never
-/// waits: running work ends on its own once it sees its stop token. Work that throws an exception has no result; the
-/// application reports the error (Application).
+/// Starting a new job, or cancel(), requests that the old job stop, and discards its result. A result is delivered on
+/// the GUI thread, and only if this object still exists and the job is still current. The destructor never waits; a
+/// running task ends when it checks its stop token. If a task throws an exception, it has no result, and the
+/// application shows the error (see Application).
 class BackgroundJob : public QObject {
     Q_OBJECT
 
@@ -29,13 +29,13 @@ public:
     explicit BackgroundJob(QObject* parent = nullptr);
     ~BackgroundJob() override { drop(); }
 
-    /// `work(JobControl&)` runs on a worker thread and must not touch widgets; `done(result)` receives its result.
+    /// `work(JobControl&)` runs on a worker thread and must not access widgets; `done(result)` receives its result.
     template <class Work, class Done>
     void start(Work work, Done done) {
         using Answer = std::invoke_result_t<Work&, JobControl&>;
         static_assert(std::is_nothrow_move_constructible_v<Answer>, "QFuture would copy the result");
         mustStartThreads();
-        /// Qt would need memory to hold an exception, even one that says that there is none.
+        /// Stores an exception without allocating memory, which QFuture would do even for std::bad_alloc.
         struct Outcome {
             std::optional<Answer> answer;
             std::exception_ptr failure;
@@ -66,13 +66,13 @@ public:
 
 signals:
     void runningChanged(bool running);
-    /// Between 0 and 1, emitted several times a second while running; negative while the total is unknown.
+    /// A fraction between 0 and 1, or a negative number while the total is unknown. Emitted several times per second.
     void progress(double fraction);
-    /// The numbers from which progress() is computed, emitted equally often; `total` is 0 while unknown.
+    /// The numbers from which progress() is computed, emitted together with it. `total` is 0 while unknown.
     void counted(quint64 done, quint64 total);
 
 private:
-    /// The state shared by a job and its work.
+    /// State that a job shares with its task.
     struct Ticket {
         Ticket() { control.stop = source.get_token(); }
 
@@ -80,7 +80,7 @@ private:
         JobControl control;
     };
 
-    /// Throws if the system starts no more threads: Qt's pool would lose the work without an error.
+    /// Throws an exception if the system cannot start a thread, because Qt's pool would then silently drop the task.
     static void mustStartThreads();
     std::shared_ptr<Ticket> begin(QFutureWatcherBase& watcher);
     void end();
@@ -88,7 +88,7 @@ private:
     void report();
 
     std::shared_ptr<Ticket> ticket_;
-    QFutureWatcherBase* watcher_ = nullptr; ///< watches the current job; null if none runs
+    QFutureWatcherBase* watcher_ = nullptr; ///< watches the current job; null if no job is running
     QTimer timer_;
 };
 

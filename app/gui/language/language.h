@@ -8,18 +8,18 @@
 
 namespace bubblescope::gui {
 
-/// Translates with a table of English texts and their translations, regardless of the context. The tables are JSON
-/// files in resources/translations, so that building and running do not require Linguist tools.
+/// Translates English texts with a table that ignores Qt's contexts. The tables are JSON files in
+/// resources/translations, so that neither the build nor the app requires Qt Linguist.
 class TableTranslator : public QTranslator {
     Q_OBJECT
 
 public:
     explicit TableTranslator(QObject* parent = nullptr) : QTranslator(parent) {}
 
-    /// Loads a table from the program's resources. Returns false if there is none, or if it is not a JSON object of
-    /// strings.
+    /// Loads the table of a language from the resources. Returns false if the table does not exist or is not a JSON
+    /// object of strings.
     bool loadTable(const QString& language);
-    /// The English texts in a language's table.
+    /// English texts in the table of a language.
     [[nodiscard]] static QList<QByteArray> textsOf(const QString& language);
     [[nodiscard]] bool isEmpty() const override { return texts_.isEmpty(); }
     [[nodiscard]] QString translate(const char* context, const char* source, const char* disambiguation,
@@ -29,7 +29,7 @@ private:
     QHash<QByteArray, QString> texts_;
 };
 
-/// Puts English texts with a number (%Ln) into singular or plural: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
+/// Selects the singular or plural of English texts with a number: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
 class PluralTranslator : public QTranslator {
     Q_OBJECT
 
@@ -43,11 +43,11 @@ public:
 
 enum class Language : std::uint8_t { System, English, Chinese };
 
-[[nodiscard]] QString languageKey(Language language); ///< "system", "en", "zh_CN"; also the setting's value
+[[nodiscard]] QString languageKey(Language language); ///< "system", "en" or "zh_CN", as stored in the settings.
 [[nodiscard]] std::optional<Language> languageFromKey(const QString& key);
 
-/// Sets the language of the whole application. One per application, on the GUI thread. Existing widgets keep their
-/// texts; the main window is rebuilt on changed().
+/// Sets the language of the application. There is one instance, on the GUI thread. Existing widgets keep their texts,
+/// so the main window rebuilds them after changed().
 class LanguageManager : public QObject {
     Q_OBJECT
 
@@ -55,10 +55,10 @@ public:
     explicit LanguageManager(QObject* parent = nullptr);
     ~LanguageManager() override;
 
-    /// System means Chinese on a Chinese system, otherwise English.
+    /// Language::System selects Chinese if the system's language is Chinese, otherwise English.
     void choose(Language language);
     [[nodiscard]] Language choice() const { return choice_; }
-    /// English or Chinese.
+    /// Either English or Chinese.
     [[nodiscard]] Language current() const { return current_; }
     /// True if an installed font has the characters of the current language.
     [[nodiscard]] bool hasFont() const;
@@ -69,7 +69,7 @@ signals:
 private:
     Language choice_ = Language::System;
     Language current_ = Language::English;
-    PluralTranslator plurals_; ///< always installed; a translator for another language takes precedence
+    PluralTranslator plurals_; ///< always installed; a translator for another language has priority
     TableTranslator table_;
     QTranslator qt_; ///< for Qt's own dialogs, if Qt's translations are installed
 };
