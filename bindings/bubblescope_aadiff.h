@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-/* The version of this header. The interface differs between versions. */
+/* Version of this header. Versions are incompatible with each other. */
 #define BUBBLESCOPE_AADIFF_VERSION 1
 
 enum {
@@ -56,17 +56,17 @@ enum {
     BUBBLESCOPE_AADIFF_MISMATCH = 1
 };
 
-/* The verdict on a mismatch, found by repeating it. */
+/* Verdict on a mismatch, determined by further repetitions. */
 enum {
-    BUBBLESCOPE_AADIFF_OPEN = 0,      /* unknown */
-    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions on this rank agree with each other and with one of the first two */
-    BUBBLESCOPE_AADIFF_DEVICE = 2,    /* this rank differs again, another rank does not: suspect hardware */
-    BUBBLESCOPE_AADIFF_EVERYWHERE = 3 /* results differ on other ranks too: the code is not deterministic */
+    BUBBLESCOPE_AADIFF_OPEN = 0,      /* undecided */
+    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions here agree with each other and with one of the first two */
+    BUBBLESCOPE_AADIFF_DEVICE = 2,    /* only this rank produces different results again: suspect the hardware */
+    BUBBLESCOPE_AADIFF_EVERYWHERE = 3 /* results also differ on other ranks: the code is not deterministic */
 };
 
-/* The type of a tensor's elements. */
+/* Element type of a tensor. */
 enum {
-    BUBBLESCOPE_AADIFF_BITS8 = 1, /* compared as bits, without a distance in ulp */
+    BUBBLESCOPE_AADIFF_BITS8 = 1, /* compared bitwise, without a distance in ulp */
     BUBBLESCOPE_AADIFF_BITS16 = 2,
     BUBBLESCOPE_AADIFF_BITS32 = 4,
     BUBBLESCOPE_AADIFF_BITS64 = 8,
@@ -80,130 +80,130 @@ typedef struct bubblescope_aadiff bubblescope_aadiff; /* a session of one rank's
 
 typedef struct {
     const char* name;
-    const char* text; /* NULL = a number */
+    const char* text; /* if NULL, the value is `number` */
     int64_t number;
 } bubblescope_aadiff_arg;
 
-/* Receives an event of the session for a trace: a slice, or an instant if start and end are equal. Texts are valid
- * only during the call. */
+/* Called with an event for the caller's trace: a slice, or an instant event if start and end are equal. Strings are
+ * valid only during the call. */
 typedef void (*bubblescope_aadiff_event)(const char* track, const char* category, const char* name, int64_t start_ns,
                                          int64_t end_ns, const bubblescope_aadiff_arg* args, size_t count);
 
 typedef struct {
     uint32_t size;        /* sizeof(bubblescope_aadiff_config) */
-    int32_t rank;         /* in its pipeline */
+    int32_t rank;         /* rank within its pipeline */
     int32_t replica;      /* 0 ... dp - 1 */
     int32_t tensor_rank;  /* 0 ... tp - 1 */
-    int32_t dp;           /* replicas of the pipeline; 0 counts as 1, here and below */
-    int32_t tp;           /* ranks that share each stage */
-    const char* schedule; /* a name listed by `bubblescope schedules`: "1f1b" */
-    const char* flavor;   /* NULL = the first */
+    int32_t dp;           /* number of replicas of the pipeline; here and below, 0 means 1 */
+    int32_t tp;           /* number of ranks that share each stage */
+    const char* schedule; /* name from `bubblescope schedules`, such as "1f1b" */
+    const char* flavor;   /* NULL = first flavor */
     int32_t pp;
     int32_t microbatches;
     int32_t vpp;              /* chunks per rank */
     int32_t layers_per_stage; /* parts of a stage that can be repeated separately */
-    int64_t forward_ns;       /* of one op; 0 = measured in the first steps, which then have no checks */
-    int64_t backward_ns;      /* of a whole backward: input and weight gradients */
+    int64_t forward_ns;       /* duration of an op; 0 = measured in the first steps, which then have no checks */
+    int64_t backward_ns;      /* duration of a complete backward, with input and weight gradients */
     int64_t input_grad_ns;    /* 0 = half of backward_ns */
     int64_t weight_grad_ns;
-    double margin;             /* fraction by which a check may overrun without delaying the step; 0 = 0.1 */
-    int64_t latency_ns;        /* from the return of ask() to the start of the repetition */
-    const char* directory;     /* of the trace, created if missing; NULL = no trace */
-    const char* device;        /* identifies the hardware across restarts: a GPU's UUID; NULL = unknown */
-    const char* order;         /* of all ranks, in PyTorch's schedule file format; NULL = that of `schedule` */
+    double margin;             /* safety margin for the cost of a check, as a fraction; 0 = 0.1 */
+    int64_t latency_ns;        /* time from the return of ask() to the start of the repetition */
+    const char* directory;     /* folder for the trace, created if missing; NULL = no trace */
+    const char* device;        /* identifies the hardware across restarts, such as a GPU's UUID; NULL = unknown */
+    const char* order;         /* order of all ranks in PyTorch's schedule file format; NULL = generated */
     const int32_t* layers;     /* of each of the rank's chunks, instead of layers_per_stage; records then number layers
                                   within their stage, because those of other ranks are unknown */
-    const char* kinds;         /* of ops that can be repeated, such as "FB"; NULL = all */
-    const int64_t* kept_bytes; /* size of the inputs of one op of each chunk; NULL = unknown */
-    int64_t room_bytes; /* limit for inputs kept after their activations are freed; 0 = no limit, below 0 = none */
-    bubblescope_aadiff_event event; /* receives each check when its step has ended; may be NULL */
-    int32_t forward_again;          /* not 0: repeating a backward starts with its forward, which adds to its cost */
+    const char* kinds;         /* kinds of ops that can be repeated, such as "FB"; NULL = all */
+    const int64_t* kept_bytes; /* size of the inputs of one op, per chunk; NULL = unknown */
+    int64_t room_bytes; /* limit for inputs kept after activations are freed; 0 = no limit, below 0 = keep none */
+    bubblescope_aadiff_event event; /* called for each check at the end of its step; may be NULL */
+    int32_t forward_again;          /* nonzero if repeating a backward also requires repeating the forward */
 } bubblescope_aadiff_config;
 
 typedef struct {
     uint32_t size; /* sizeof(bubblescope_aadiff_op_id) */
-    char kind;     /* F forward, B whole backward, I its input half, W its weight half, O optimizer */
+    char kind;     /* F forward, B complete backward, I input gradients, W weight gradients, O optimizer */
     int32_t microbatch;
     int32_t chunk;
-    int32_t sequence; /* slice of the sequence, if micro-batches are split along it */
+    int32_t sequence; /* index of the slice, if sequences are split into slices */
 } bubblescope_aadiff_op_id;
 
 typedef struct {
     uint32_t size;               /* sizeof(bubblescope_aadiff_task), set by the caller */
-    bubblescope_aadiff_op_id op; /* an op of this step */
-    int32_t layer;               /* in its stage, counted from its input: 0 … layers_per_stage - 1 */
-    int64_t cost_ns;             /* expected */
-    int64_t free_ns;             /* time from now on during which it causes no delay */
+    bubblescope_aadiff_op_id op; /* op of the current step */
+    int32_t layer;               /* index within the stage, in forward order: 0 … layers_per_stage - 1 */
+    int64_t cost_ns;             /* expected duration */
+    int64_t free_ns;             /* time available before the task would delay the step */
 } bubblescope_aadiff_task;
 
 typedef struct {
     uint32_t size; /* sizeof(bubblescope_aadiff_counts), set by the caller */
     int64_t planned;
-    int64_t equal; /* counts tensors: a check may compare several */
+    int64_t equal; /* number of equal tensors; a check may compare several */
     int64_t mismatched;
     int64_t aborted;
     int64_t skipped;
     int32_t units;         /* pairs of a layer and a kind of op on this rank */
-    int32_t units_covered; /* units checked at least once */
+    int32_t units_covered; /* units that were checked at least once */
 } bubblescope_aadiff_counts;
 
 /* The version of the library. */
 BUBBLESCOPE_AADIFF_API uint32_t bubblescope_aadiff_version(void);
-/* The reason for the calling thread's last failure; valid until its next failure. Never NULL. */
+/* Error message of the calling thread's last failure; valid until its next failure. Never NULL. */
 BUBBLESCOPE_AADIFF_API const char* bubblescope_aadiff_error(void);
 BUBBLESCOPE_AADIFF_API int64_t bubblescope_aadiff_now(void);
 
-/* The digest of a buffer in host memory. For device memory compute it on the device: the sum of term(index, word) over
- * the buffer's 64-bit words, in any order, then finish(). core/aadiff/digest.h defines both functions. */
+/* Digest of a buffer in host memory. For device memory, compute the digest on the device: sum term(index, word) over
+ * the buffer's 64-bit words in any order, and apply finish(). core/aadiff/digest.h defines both functions. */
 BUBBLESCOPE_AADIFF_API uint64_t bubblescope_aadiff_digest(const void* data, size_t bytes);
-/* The sum over a part of a buffer that begins at word `first_word`. The size of all parts except the last must be a
+/* Sum over the part of a buffer that starts at word `first_word`. The size of every part except the last must be a
  * multiple of 8 bytes. */
 BUBBLESCOPE_AADIFF_API uint64_t bubblescope_aadiff_digest_sum(const void* data, size_t bytes, uint64_t first_word);
 BUBBLESCOPE_AADIFF_API uint64_t bubblescope_aadiff_digest_finish(uint64_t sum, uint64_t bytes);
 
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_open(const bubblescope_aadiff_config* config,
                                                    bubblescope_aadiff** session);
-/* Writes the remaining records; NULL is allowed. */
+/* Writes the remaining records and frees the session; NULL is allowed. */
 BUBBLESCOPE_AADIFF_API void bubblescope_aadiff_close(bubblescope_aadiff* session);
 
-/* Excludes a layer that cannot be repeated, because it changes its state or is not deterministic. Call it before the
- * first plan: if op times are measured, in the first two steps. */
+/* Excludes a layer that cannot be repeated because it changes state or is not deterministic. Call this before the first
+ * plan; if op times are measured, call it within the first two steps. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer);
-/* As above, but only for some kinds of its ops, such as "BIW". */
+/* Like bubblescope_aadiff_leave_out(), but only for some kinds of ops, such as "BIW". */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out_kinds(bubblescope_aadiff* session, int32_t chunk, int32_t layer,
                                                               const char* kinds);
 
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step);
-/* Writes the step's records. Checks that were planned but not requested count as skipped. */
+/* Writes the records of the step. Checks that were planned but not requested count as skipped. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_end_step(bubblescope_aadiff* session);
 
-/* Reports an op that ran. If it is not in the schedule's order, the step has no more checks. */
+/* Reports an executed op. If the op is not the next one of the schedule, the step has no further checks. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_op(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                  int64_t start_ns, int64_t end_ns);
-/* 1 if a check of the layer is planned in this step, so that its inputs and first digest will be needed; otherwise 0.
+/* Returns 1 if a check of the layer is planned in this step, which requires its inputs and first digest; otherwise 0.
  */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                      int32_t layer);
-/* The checks planned in this step: fills in up to `count` of `tasks`, whose `size` must be set, and returns the number
- * of planned checks. Their cost and free time are 0. */
+/* Lists the checks planned in this step: fills up to `count` elements of `tasks`, whose `size` must be set, with
+ * cost_ns and free_ns 0. Returns the number of planned checks. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks,
                                                       size_t count);
-/* Cancels this check in this step, as if it had not been planned. */
+/* Cancels a check of this step, as if the check had not been planned. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                        int32_t layer);
-/* Reports the digest of a layer's first result: "output", "input gradient", "weight gradient", or "weights" for an
- * optimizer op (with `layer` counted the same way). It is written to the trace. Later calls replace it: a caller
- * that computes digests only in bubbles first reports any number, so that the layer can be checked. */
+/* Reports the digest of a layer's first result and writes it to the trace. `tensor` is "output", "input gradient",
+ * "weight gradient", or "weights" for an optimizer op. Later calls replace the digest. A caller that computes digests
+ * only in bubbles must first report an arbitrary value, because only reported layers are checked. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                        int32_t layer, const char* tensor, uint64_t digest);
 
-/* Returns 1 and a task to compute now, or 0 if none fits. The bubble is the one before the op that is next in
- * the schedule. Its length is `free_ns` if that is above 0; otherwise it comes from the plan, or is four fifths of the
- * shortest of the last steps. */
+/* Returns 1 and a task to compute now, or 0 if no task fits into the bubble before the next op of the schedule. If
+ * `free_ns` is positive, it is the length of this bubble. Otherwise the length comes from the plan, or is 80 % of the
+ * minimum over the last steps. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_ask(bubblescope_aadiff* session, int64_t free_ns,
                                                   bubblescope_aadiff_task* task);
-/* Reports the digest of a repeated computation; call it for each tensor that the first execution reported. Returns
- * EQUAL, MISMATCH or ERROR. */
+/* Reports the digest of a repeated computation. Must be called for each tensor that the first execution reported.
+ * Returns EQUAL, MISMATCH or ERROR. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_checked(bubblescope_aadiff* session, const bubblescope_aadiff_task* task,
                                                       const char* tensor, uint64_t digest, int64_t start_ns,
                                                       int64_t end_ns);
@@ -211,11 +211,11 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_checked(bubblescope_aadiff* sessio
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_given_up(bubblescope_aadiff* session, const bubblescope_aadiff_task* task,
                                                        int64_t start_ns, int64_t end_ns);
 
-/* Records where the two executions of the latest mismatch differ; their tensors must be in host memory. */
+/* Records the differences between the two results of the latest mismatch, which must be in host memory. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first,
                                                          const void* second, int64_t elements, int32_t element_type);
-/* Reports that the latest mismatch was repeated on the same inputs: digests of `here_count` executions on this rank (at
- * least 2) and of `there_count` on another rank (0, or at least 2). Returns the verdict, which is written to the trace.
+/* Reports repetitions of the latest mismatch on the same inputs: digests of `here_count` executions on this rank (at
+ * least 2) and of `there_count` on another rank (0, or at least 2). Returns the verdict and writes it to the trace.
  */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* here,
                                                        size_t here_count, const uint64_t* there, size_t there_count);

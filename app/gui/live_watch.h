@@ -12,16 +12,16 @@ namespace bubblescope::gui {
 
 class ThemeManager;
 
-/// Reports when the user works in a dock with mouse or keyboard. Lives on the GUI thread.
+/// Emits interacted() when the user works in a dock with mouse or keyboard. Lives on the GUI thread.
 class InteractionMonitor : public QObject {
     Q_OBJECT
 
 public:
     using QObject::QObject;
 
-    /// While on, filters all events of the application.
+    /// If on, filters all events of the application.
     void setOn(bool on);
-    /// Ignores this dock.
+    /// Ignores events in this dock.
     void setExcept(const QDockWidget* dock) { except_ = dock; }
 
 signals:
@@ -35,8 +35,8 @@ private:
     bool on_ = false;
 };
 
-/// The run that a window watches, and the process of a run that it started. Follows the newest step until the user
-/// works in one of the panels, which would otherwise change while in use. Lives on the GUI thread.
+/// The watched run of a window, and the process if the window started the run. Follows the newest step until the user
+/// works in a panel, so that the panel does not change while in use. Lives on the GUI thread.
 class LiveWatch : public QObject {
     Q_OBJECT
 
@@ -47,28 +47,28 @@ public:
     [[nodiscard]] RunProcess& process() { return process_; }
     /// True if a run is being watched, or if the last watched run has reported its sizes.
     [[nodiscard]] bool waiting() const;
-    /// The panel in which the user may work without leaving the newest step.
+    /// Sets the panel in which the user may work while following the newest step.
     void setPanel(const QDockWidget* dock) { interactions_.setExcept(dock); }
 
-    /// Ends the previous watch.
+    /// Ends the previous watch and starts a new one.
     void start(const LiveTarget& target);
-    /// Asks the user for a run to watch or to start; watchRequested() or runRequested() follows.
+    /// Opens a dialog to select a run to watch or to start, and then emits watchRequested() or runRequested().
     void chooseTarget(QWidget* window);
     void chooseRun(ThemeManager& themes, QWidget* window);
-    /// As above, for an order from the schedule lab.
+    /// Like chooseRun(), for an order from the schedule explorer.
     void chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window);
 
 signals:
     void watchRequested(const bubblescope::gui::LiveTarget& target);
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// There is a new snapshot, or the watch has begun or ended.
+    /// Emitted for each new snapshot, and when the watch starts or ends.
     void changed();
-    /// The first complete steps are shown.
+    /// Emitted when the first complete steps are visible.
     void loaded();
-    /// An error to show at once; failed() follows if nothing can be watched.
+    /// Reports an error to display immediately. failed() follows if there is nothing to watch.
     void refused(const bubblescope::Error& error);
     void failed(const bubblescope::Error& error);
-    /// A message for the status bar.
+    /// Requests a message in the status bar.
     void message(const QString& text, int milliseconds);
 
 private:

@@ -19,7 +19,7 @@ class TraceExports;
 class TraceTabs;
 class ViewState;
 
-/// The objects that a window's menus control, in addition to the window itself. Must outlive the menus.
+/// Objects that the menus of a window control, in addition to the window. They must outlive the menus.
 struct MenuTargets {
     ViewState& state;
     ThemeManager& themes;
@@ -33,17 +33,17 @@ struct MenuTargets {
     IdealOverlay& ideal;
 };
 
-/// The object name of the action that runs a command of the timeline.
+/// Object name of the action for a timeline command.
 [[nodiscard]] QString commandActionName(Command command);
 
-/// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever the focus
-/// is in it; see KeyGuard.
+/// Fills the empty menu bar of a window, in the user's language. All keys are shortcuts of the window, regardless of
+/// the focus; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
 
-/// Adds the options for the timeline's rows to a menu: lanes, order and groups. `state` must outlive the menu.
+/// Adds the options for the rows of the timeline to a menu: lanes, order and groups. `state` must outlive the menu.
 void fillRowsMenu(QMenu& menu, ViewState& state);
 
-/// Adds the tool bar to a window whose menus have been built: their most frequently used actions, with icons.
+/// Adds a tool bar with the most frequently used actions. Requires buildMenus().
 [[nodiscard]] QToolBar* makeToolBar(MainWindow& window);
 
 } // namespace bubblescope::gui

@@ -20,14 +20,14 @@ class ManualWindow;
 class ScheduleExplorer;
 class StatusLine;
 
-/// Connects the parts of the app: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels),
-/// the menus (buildMenus) and the views in the centre (CentralArea). ViewState holds what is shown; the views define
-/// how it is shown.
+/// Connects the parts of the app: open traces (TraceTabs), the watched run (LiveWatch), panels (DockPanels), menus
+/// (buildMenus) and the views in the centre (CentralArea). ViewState contains the shared state of the views, such as
+/// the selection.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
 public:
-    /// `remember`: restore and save theme, layout and recent files in QSettings.
+    /// With `remember`, restores and saves theme, layout and recent files in QSettings.
     MainWindow(RunLoader loader, bool remember, QWidget* parent = nullptr);
     ~MainWindow() override;
 
@@ -38,37 +38,37 @@ public:
     void openEach(const QStringList& paths);
     void cancelLoad() { tabs_.cancelLoad(); }
     [[nodiscard]] bool loading() const { return tabs_.loading(); }
-    /// Brings a tab to the front, with its last view.
+    /// Selects a tab and restores its last view.
     void showTab(int tab) { tabs_.show(tab); }
     void closeTab(int tab) { tabs_.close(tab); }
     [[nodiscard]] int tabCount() const { return tabs_.count(); }
     [[nodiscard]] int currentTab() const { return tabs_.current(); }
-    /// Saves all tabs and the arrangement of the panels; shows errors. Watched runs are not saved.
+    /// Saves all tabs and the layout of the panels; shows errors. Watched runs are not saved.
     void saveSession(const QString& file);
     void openSession(const QString& file) { tabs_.openSession(file); }
-    /// Compares the open run with another one.
+    /// Compares the open run with another run.
     void compareWith(const QStringList& paths);
-    /// Watches a run in progress. loaded() is emitted with its first complete steps.
+    /// Watches a run in progress. Emits loaded() with the first complete steps.
     void watch(const LiveTarget& target);
-    /// Starts our own runtime and watches it.
+    /// Starts a run with `bubblescope run` and watches it.
     void runSchedule(const RunPlan& plan);
-    /// Brings the panel with this name to the front, such as "anomalies". Returns false if there is none.
+    /// Raises the panel with this name, such as "anomalies". Returns false if there is no such panel.
     bool showPanel(const QString& name) { return docks_->show(name); }
 
-    /// Opens the schedule explorer, or brings it to the front; the first time, with sizes and times of the open run.
+    /// Opens or raises the schedule explorer. When opened first, the explorer has the sizes and times of the open run.
     ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
-    /// Opens the manual or brings it to the front, at a page unless `page` is empty.
+    /// Opens or raises the manual, at the given page unless `page` is empty.
     ManualWindow& openManual(const QString& page = {});
-    /// Opens one of demoTraces(), creating it if necessary.
+    /// Opens one of demoTraces(), creating the trace if necessary.
     void openDemo(const QString& name);
 
-    /// Actions of the menus and the welcome page that ask for more input, such as files.
+    /// Actions of the menus and the welcome page that open a dialog.
     void chooseFiles();
     void chooseDirectory();
-    /// Opens traces on another machine; asks for the address if `address` is empty.
+    /// Opens traces on another machine. If `address` is empty, a dialog asks for the address.
     void openRemote(const QString& address = {});
-    /// Offers open tabs, recent runs, files and folders.
+    /// Shows a choice of open tabs, recent runs, files and folders.
     void chooseComparison();
     void chooseRanks();
     void chooseModel();
@@ -123,7 +123,7 @@ private:
     TraceTabs tabs_;
     DockPanels* docks_;
 
-    // Rebuilt when the language changes.
+    // Recreated when the language changes.
     QToolBar* tools_ = nullptr;
     CentralArea* centre_ = nullptr;
     StatusLine* status_ = nullptr;

@@ -16,35 +16,35 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A page of the built-in manual. `path` is relative to resources/manual, such as "schedules/1f1b.md", and is the same
-/// in every language. The Chinese text of a page is stored in zh_CN under the same path; if there is none, the English
+/// A page of the built-in manual. `path` is relative to resources/manual, such as "schedules/1f1b.md", and independent
+/// of the language. The Chinese text of a page is stored in zh_CN under the same path. If it is missing, the English
 /// text is shown.
 struct ManualPage {
     QString path;
-    QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md"; its links are relative to it
+    QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md", which links are relative to
     QString title;
     QString text; ///< Markdown, without the parts for maintainers
 };
 
 inline const QString kManualFirstPage = QStringLiteral("index.md");
-inline const QString kFirstStepsPage = QStringLiteral("first-steps.md"); ///< for new users of the app
+inline const QString kFirstStepsPage = QStringLiteral("first-steps.md"); ///< page for new users of the app
 
-/// All pages: those listed on the first page, in that order, then the schedules, then the examples that pages link to,
-/// which are files of other types. Read once per language. GUI thread only.
+/// All pages: first the pages in the list on the first page, then the schedules, then examples (files of other types
+/// that pages link to). Loaded once per language. GUI thread only.
 [[nodiscard]] const std::vector<ManualPage>& manualPages(Language language = Language::English);
-/// Null if there is no such page.
+/// Returns null if the page does not exist.
 [[nodiscard]] const ManualPage* findManualPage(const QString& path, Language language = Language::English);
-/// The target of a link in a page's file: the path of a page and the section after '#'. The path is empty for links
-/// that leave the manual.
+/// Target of a link: path of a page, and the section after '#'. The path is empty for links to other
+/// sites.
 struct ManualLink {
     QString path;
     QString section;
 };
 [[nodiscard]] ManualLink manualLink(const QString& file, const QString& link);
-/// The name that links use for a section with this title.
+/// Identifier of a section in links, derived from the section title.
 [[nodiscard]] QString sectionName(const QString& title);
 
-/// Shows a page of the manual with its drawings.
+/// Displays a page of the manual with its drawings.
 class ManualBrowser : public QTextBrowser {
     Q_OBJECT
 
@@ -53,10 +53,10 @@ public:
 
     void showPage(const ManualPage& page, const QString& section);
     [[nodiscard]] const QString& path() const { return path_; }
-    [[nodiscard]] const QString& file() const { return file_; } ///< file name of the page, with its language
-    /// The number of headings that start at or above the upper edge. A page has the same headings in all languages.
+    [[nodiscard]] const QString& file() const { return file_; } ///< file name of the page, including the language
+    /// Number of headings at or above the upper edge of the view. A page has the same headings in all languages.
     [[nodiscard]] int headingsPassed() const;
-    /// Scrolls so that this many headings have been passed, with the last one at the upper edge.
+    /// Scrolls until headingsPassed() is `count` and the last of these headings is at the upper edge.
     void passHeadings(int count);
     [[nodiscard]] QVariant loadResource(int type, const QUrl& name) override;
 
@@ -65,15 +65,15 @@ private:
     QString file_;
 };
 
-/// The manual window: a list of pages, filtered by a search, and the chosen page. The pages are in the application's
-/// language.
+/// Window with a searchable list of pages and the selected page, in the language of the
+/// application.
 class ManualWindow : public QWidget {
     Q_OBJECT
 
 public:
     explicit ManualWindow(ThemeManager& themes, Language language = Language::English, QWidget* parent = nullptr);
 
-    /// Replaces all texts, keeping the open page at its section. Call it after the application's language has changed.
+    /// Replaces all texts after a change of the application's language, and keeps the open page at its section.
     void setLanguage(Language language);
 
     /// Returns false if the page does not exist.

@@ -12,21 +12,21 @@
 // their consumer keeps the table alive.
 namespace bubblescope::python {
 
-/// Rows of a table, shared by all Python objects that refer to it.
+/// Rows of a table, owned jointly by all Python objects that refer to the table.
 struct TableView {
     std::shared_ptr<const report::DataTable> table;
     std::size_t first = 0;
     std::size_t count = 0;
 };
 
-/// "arrow_schema": a struct with a child per column.
+/// Capsule "arrow_schema": a struct with one child per column.
 [[nodiscard]] pybind11::capsule schemaCapsule(const TableView& view);
-/// "arrow_schema" and "arrow_array": the rows as one array of structs.
+/// Capsules "arrow_schema" and "arrow_array": the rows as one array of structs.
 [[nodiscard]] pybind11::tuple arrayCapsules(const TableView& view);
-/// "arrow_array_stream": the rows as one batch.
+/// Capsule "arrow_array_stream": the rows as one batch.
 [[nodiscard]] pybind11::capsule streamCapsule(const TableView& view);
 
-/// As above, for a column.
+/// Like the functions above, for a column.
 [[nodiscard]] pybind11::capsule columnSchemaCapsule(const TableView& view, std::size_t column);
 [[nodiscard]] pybind11::tuple columnCapsules(const TableView& view, std::size_t column);
 

@@ -16,8 +16,8 @@
 
 namespace bubblescope::python {
 
-/// Raises the exception of bubblescope.errors that corresponds to the error. Its text is the command line's, with
-/// Python keywords instead of options.
+/// Raises the exception of bubblescope.errors that corresponds to the error. Command-line options in the message are
+/// replaced with Python keywords.
 [[noreturn]] void raise(const Error& error);
 
 template <class T>
@@ -30,9 +30,9 @@ inline void check(const Status& status) {
     if (!status.ok()) raise(status.error());
 }
 
-/// Runs `work(control)` on another thread and returns its result. Meanwhile other Python threads can run. `progress`
-/// (None, or a callable that takes the bytes read and the total) is called from time to time; Ctrl+C or an exception in
-/// `progress` stops the work. Needs the GIL.
+/// Runs `work(control)` on another thread and returns its result. Other Python threads can run in the meantime.
+/// `progress` (None, or a callable that takes the bytes read and the total) is called periodically. Ctrl+C or an
+/// exception in `progress` stops the work. Requires the GIL.
 template <class Work>
 auto callInterruptibly(const pybind11::object& progress, const Work& work) {
     namespace py = pybind11;

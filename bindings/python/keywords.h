@@ -17,7 +17,7 @@
 
 namespace bubblescope::python {
 
-/// The keyword arguments of a call, used to fill in requests. After the last request the caller calls end().
+/// Keyword arguments of a call, from which requests are filled. After the last request, end() must be called.
 class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
@@ -39,19 +39,19 @@ public:
     void size(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = sizeFrom(name, value);
     }
-    /// A string that `parse` converts: Result<…>(std::string_view).
+    /// A string that is converted by `parse`, a function of type Result<…>(std::string_view).
     template <class T, class Parse>
     void parsed(const char* name, T& into, Parse parse) {
         if (const pybind11::object value = taken(name); !value.is_none())
             into = valueOf(parse(value.cast<std::string>()));
     }
-    /// One value that take() accepts, or several.
+    /// A single value of a type that take() accepts, or a list of them.
     template <class T>
     void several(const char* name, std::vector<T>& into) {
         for (const auto& value : list(name))
             into.push_back(value.template cast<T>());
     }
-    /// As above for numbers or strings, all converted to strings.
+    /// Like several(), for numbers or strings, which are converted to strings.
     void texts(const char* name, std::vector<std::string>& into);
     void sizes(const char* name, std::vector<std::int64_t>& into);
 
@@ -68,7 +68,7 @@ private:
     pybind11::dict rest_;
 };
 
-/// Takes an order, or a family and its sizes, without times. `schedule` may be a schedule object, a name, or None.
+/// Reads an order, or a family and its sizes, but no times. `schedule` may be a schedule object, a name, or None.
 void takeSchedule(Keywords& from, ScheduleRequest& into);
 void takeSizes(Keywords& from, ScheduleRequest& into);
 void takeTimes(Keywords& from, ScheduleRequest& into);

@@ -7,13 +7,13 @@
 
 namespace bubblescope::python {
 
-/// A schedule owned by Python, and the op times that it was made for.
+/// A schedule owned by Python, and the op times for which it was created.
 struct Order {
     Schedule schedule;
     CostModel costs;
 };
 
-/// Adds the class Order, and the functions that make, simulate, validate and search schedules.
+/// Adds the class Order and the functions that create, simulate, validate and search schedules.
 void addOrderFunctions(pybind11::module_& module);
 
 } // namespace bubblescope::python

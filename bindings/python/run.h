@@ -14,27 +14,27 @@
 
 namespace bubblescope::python {
 
-/// A loaded and diagnosed run, or a trace without a pipeline.
+/// A run, loaded and diagnosed, or a trace without a pipeline.
 class RunHandle {
 public:
-    /// Loads the files in the same way as `analyze`.
+    /// Loads the files as `analyze` does.
     RunHandle(const std::vector<std::string>& files, const pybind11::dict& options, const pybind11::object& progress);
 
-    /// Raises an exception with the reason if there is no pipeline.
+    /// Raises an exception that contains the reason if there is no pipeline.
     [[nodiscard]] const DiagnosedRun& diagnosed() const;
     [[nodiscard]] const Run& run() const { return diagnosed_ ? diagnosed_->run : loaded_->run; }
 
-    /// The report as JSON, as `analyze --json` prints it, and as text for a terminal.
+    /// Report in the JSON format of `analyze --json`.
     [[nodiscard]] std::string json() const;
     [[nodiscard]] std::string text() const;
     [[nodiscard]] pybind11::tuple summary() const; ///< as JSON and text
     [[nodiscard]] std::string html() const;        ///< as one page
-    /// The table "steps", "ops" or similar; for a trace without a pipeline, a table of device activity.
+    /// A table by name, such as "steps" or "ops"; for a trace without a pipeline, a table of device activity.
     [[nodiscard]] report::DataTable table(const std::string& name) const;
     [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
-    /// The rows of a SELECT, see core/query/database.h.
+    /// Result rows of a SELECT; see core/query/database.h.
     [[nodiscard]] report::DataTable query(const std::string& sql) const;
-    /// Index of a step among the run's timelines; of the typical step if no number is given.
+    /// Index in the run's timelines of a step, or of the typical step if no number is given.
     [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
     [[nodiscard]] std::string svg(std::size_t timeline) const;
 
@@ -44,13 +44,13 @@ public:
 private:
     [[nodiscard]] report::Document document(report::Reader reader) const;
 
-    RunModelRequest request_; ///< the files and the options for them
+    RunModelRequest request_; ///< the files and their load options
     std::optional<DiagnosedRun> diagnosed_;
     std::unique_ptr<LoadedTrace> loaded_; ///< for a trace without a pipeline
     std::vector<FileActivity> activity_;  ///< for a trace without a pipeline
 };
 
-/// A document as JSON for programs, and as text as the command line prints it.
+/// Converts a document to JSON, and to the text that the command line prints.
 [[nodiscard]] pybind11::tuple answerOf(const report::Section& document);
 
 void addRunClass(pybind11::module_& module);

@@ -12,8 +12,8 @@ namespace bubblescope::gui {
 
 class RunProcess;
 
-/// The status line of a watched run: whether it is being recorded, its ranks, losses, and the worst open alert. Visible
-/// while the watched run's tab is in front.
+/// Status line of a watched run: recording state, ranks, lost records, and the worst open alert. Visible while the tab
+/// of the watched run is selected.
 class LiveBar : public QFrame {
     Q_OBJECT
 
@@ -21,12 +21,12 @@ public:
     LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes,
             QWidget* parent = nullptr);
 
-    /// Its texts, from left to right.
+    /// The displayed texts, from left to right.
     [[nodiscard]] QString text() const;
 
 signals:
     void alertChosen();
-    /// The user wants to open everything recorded so far.
+    /// Emitted when the user requests to open everything recorded so far.
     void openRequested();
 
 protected:
@@ -54,7 +54,7 @@ private:
     QToolButton* open_;
     QToolButton* stop_run_;
     QToolButton* stop_;
-    QString message_; ///< full text of the alert
+    QString message_; ///< complete text of the alert
 };
 
 } // namespace bubblescope::gui

@@ -9,22 +9,22 @@
 
 namespace bubblescope::gui {
 
-/// Alerts of a watched run that have one cause: a slow rank or link, a device that computes wrong results, a process
-/// that is late or gone. Alerts about consequences, such as longer steps, belong to the cause that explains them.
+/// Alerts of a watched run with a common cause: a slow rank or link, a device that computes wrong results, or a process
+/// that is late or lost. Alerts about consequences, such as longer steps, belong to the cause that explains them.
 struct LiveCause {
     std::string identity;                 ///< equal for the same cause in later snapshots
-    std::vector<const LiveAlert*> alerts; ///< of the snapshot; the one that describes the cause best comes first
-    int first = 0;                        ///< number of the step in which it began
+    std::vector<const LiveAlert*> alerts; ///< alerts of the snapshot; the best description of the cause is first
+    int first = 0;                        ///< number of the step in which the cause started
     std::optional<int> last;              ///< number of the step after which it ended; none while an alert is open
 
     [[nodiscard]] const LiveAlert& main() const { return *alerts.front(); }
 };
 
-/// The causes of all alerts; those that began last come first. They point into `snapshot`.
+/// Causes of all alerts, the most recent first. The result points into `snapshot`.
 [[nodiscard]] std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot);
-/// The most severe open cause, or the latest of equally severe ones; null if there is none.
+/// Main alert of the most severe open cause; of equally severe causes, the most recent. Null if none is open.
 [[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);
-/// False if an alert only adds to a cause that was reported before and is described better by another alert.
+/// False if the cause of the alert was reported before and another alert describes the cause better.
 [[nodiscard]] bool isNews(const LiveAlert& alert, const LiveSnapshot& snapshot);
 
 } // namespace bubblescope::gui

@@ -13,12 +13,12 @@
 
 namespace bubblescope::gui {
 
-/// Watches a run for the views. A worker reads new records as they arrive, and delivers snapshots one at a time. While
-/// following, the views show the latest session, with the newest step on the right. Moving the view away or selecting
-/// something freezes the session, while snapshots continue.
+/// Watches a run and updates the views. A worker thread reads new records as they arrive and delivers one snapshot
+/// after another. In following mode, the views show the latest session, with the newest step on the right. If the user
+/// moves the view or selects an item, the displayed session no longer changes, but snapshots continue.
 ///
-/// Belongs to the GUI thread and never blocks it. While another tab is in front, the watch is parked: it continues, but
-/// the views of the watched run show nothing. The watch ends when another session replaces its own.
+/// Belongs to the GUI thread and never blocks it. While another tab is selected, the watch is parked: recording
+/// continues, but the views of the watched run are empty. The watch ends when another session replaces the watched one.
 class LiveController : public QObject {
     Q_OBJECT
 
@@ -27,7 +27,7 @@ public:
     explicit LiveController(ViewState& state, QObject* parent = nullptr);
     ~LiveController() override;
 
-    /// Ends the previous watch. failed() is emitted if the target cannot be watched.
+    /// Ends the previous watch and starts a new one. Emits failed() if the target cannot be watched.
     void start(const LiveTarget& target, LiveFeed::Clock clock = {});
     /// Ends the watch; the views keep the last session.
     void stop();
@@ -36,26 +36,26 @@ public:
 
     [[nodiscard]] bool active() const { return active_; }
     [[nodiscard]] const LiveTarget& target() const { return target_; }
-    /// The latest snapshot; null before the first. After a watch, the last one remains until another session is opened.
+    /// The latest snapshot; null before the first. After the watch, it remains until another session is opened.
     [[nodiscard]] const LiveSnapshotPtr& snapshot() const { return snapshot_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);
-    /// While parked, another session may be shown without ending the watch, and snapshots do not reach the views.
+    /// While parked, the views may show another session without ending the watch, and they receive no snapshots.
     void setParked(bool parked);
     [[nodiscard]] bool parked() const { return parked_; }
-    /// The content for the views of the watched run: snapshot(), or null while parked.
+    /// Content for the views of the watched run: snapshot(), or null while parked.
     [[nodiscard]] LiveSnapshotPtr shown() const { return parked_ ? nullptr : snapshot_; }
-    /// The number of steps that are newer than those shown.
+    /// Number of steps that are newer than the displayed ones.
     [[nodiscard]] std::int64_t stepsBehind() const;
-    /// Shows the step with this number if it is still available in full, and freezes the view unless it is the newest
-    /// step. Returns false if it is not available.
+    /// Shows the step with this number, and stops following unless it is the newest step. Returns false if the ops of
+    /// the step are no longer available.
     bool showStep(int number);
 
 signals:
     void activeChanged(bool active);
     void followingChanged(bool following);
     void parkedChanged(bool parked);
-    /// snapshot() has changed.
+    /// Emitted when snapshot() has changed.
     void changed();
     void alerted(const bubblescope::gui::LiveAlert& alert);
     void failed(const bubblescope::Error& error);
@@ -76,13 +76,13 @@ private:
     std::shared_ptr<LiveFeed> feed_; ///< shared with the running job
     std::optional<QSocketNotifier> files_;
     std::optional<QSocketNotifier> streams_;
-    QTimer pause_; ///< delays reading, because ranks write continuously and records are collected in the meantime
+    QTimer pause_; ///< delays the next read, so that each read handles a batch of records
     QTimer idle_;
     LiveTarget target_;
     LiveSnapshotPtr snapshot_;
-    std::weak_ptr<const Session> shown_; ///< the session that this controller has passed to the views
-    std::int64_t next_alert_ = 0;        ///< number of the first alert not yet emitted
-    TimeNs span_{0};                     ///< length of the range shown while following; 0 = default
+    std::weak_ptr<const Session> shown_; ///< session that this controller last passed to the views
+    std::int64_t next_alert_ = 0;        ///< number of the first alert that has not been emitted
+    TimeNs span_{0};                     ///< length of the visible time range in following mode; 0 = default
     bool active_ = false;
     bool following_ = true;
     bool parked_ = false;

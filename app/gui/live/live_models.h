@@ -7,12 +7,12 @@
 
 namespace bubblescope::gui {
 
-/// The state of a watch, derived from its last snapshot.
+/// State of a watch according to its last snapshot.
 enum class LiveState : std::uint8_t {
     Waiting,   ///< waiting for the first record
     Recording, ///< the run is in progress
     Ended,     ///< all ranks have ended
-    Failed,    ///< as Ended, but some ranks are gone
+    Failed,    ///< all ranks have ended, but some of them have died
     Stopped,   ///< the run is no longer watched
 };
 
@@ -20,30 +20,30 @@ enum class LiveState : std::uint8_t {
 [[nodiscard]] LiveState liveState(const LiveSnapshot* snapshot, bool active);
 [[nodiscard]] QString liveStateText(LiveState state);
 [[nodiscard]] QString rankStateText(live::RankState state);
-/// "rank 2", or "replica 1, rank 2" in a run with replicas.
+/// Name of a rank, such as "rank 2", or "replica 1, rank 2" in a run with replicas.
 [[nodiscard]] QString liveRankText(const live::LiveRank& rank, const LiveSnapshot& snapshot);
-/// "3 running, 1 gone".
+/// Such as "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
 
-/// Records that were written, or should have been, but are not in any step.
+/// Number of records that are missing in all steps although they were written or expected.
 [[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
-/// "12,345 records, none lost".
+/// Such as "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);
 /// One line per count.
 [[nodiscard]] QString recordsDetails(const LiveSnapshot& snapshot);
 
 [[nodiscard]] Severity severityOf(const LiveAlert& alert);
 [[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
-/// A short description: "straggler, rank 2".
+/// A short description, such as "straggler, rank 2".
 [[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
-/// True while the alert is open. Mismatches of checks and lost ranks never end.
+/// True while the alert is open. Alerts about mismatches and dead ranks are never closed.
 [[nodiscard]] inline bool isOpen(const LiveAlert& alert) {
     return !alert.resolved_at;
 }
-/// The step at which the event began, if known; it may be reported some steps later.
+/// Step in which the event started, or the step after which it was reported if the start is unknown.
 [[nodiscard]] int beganAt(const LiveAlert& alert);
 
-/// The causes of the alerts of a watched run, the latest first.
+/// Causes of the alerts of a watched run, the most recent first.
 class LiveCauseModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -53,7 +53,7 @@ public:
 
     explicit LiveCauseModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// Existing rows stay: new causes are inserted, and those whose alerts were all dropped are removed.
+    /// Updates the rows: inserts new causes and removes causes without remaining alerts. Other rows are unchanged.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveCause& at(int row) const { return causes_[static_cast<std::size_t>(row)]; }
 
@@ -68,16 +68,16 @@ private:
     [[nodiscard]] QString allText(const LiveCause& cause) const;
 
     LiveSnapshotPtr snapshot_;
-    std::vector<LiveCause> causes_; ///< of the snapshot, by row
+    std::vector<LiveCause> causes_; ///< causes of the snapshot, by row
 };
 
-/// The ranks of a watched run and their states, by replica and rank.
+/// Ranks of a watched run and their states, by replica and rank.
 class LiveRankModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { RankColumn, StateColumn, StepColumn, RecordsColumn, LostColumn, HostColumn, ColumnCount };
-    static constexpr int kStateRole = Qt::UserRole; ///< live::RankState
+    static constexpr int kStateRole = Qt::UserRole; ///< role for live::RankState
 
     explicit LiveRankModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 

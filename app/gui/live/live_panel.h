@@ -16,8 +16,8 @@ class FillWhenVisible;
 class LiveCauseModel;
 class LiveRankModel;
 
-/// Time and bubble rate of all steps of a watched run, with alerts as marks. A click shows a step on the timeline while
-/// it is available in full.
+/// Chart of the step time and bubble rate of a watched run, with alerts as marks. A click shows a step on the timeline
+/// if its ops are still available.
 class LiveStepChart : public StepChart {
     Q_OBJECT
 
@@ -25,7 +25,7 @@ public:
     LiveStepChart(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
 signals:
-    /// The requested step is no longer available in full.
+    /// Emitted when the ops of the requested step are no longer available.
     void stepGone(int number);
 
 private:
@@ -39,7 +39,7 @@ private:
     FillWhenVisible* fill_;
 };
 
-/// Shows a watched run as a whole: all its steps, the causes of its alerts, and its ranks.
+/// Shows an overview of a watched run: all steps, the causes of its alerts, and its ranks.
 class LivePanel : public QWidget {
     Q_OBJECT
 
@@ -47,7 +47,7 @@ public:
     LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
 signals:
-    /// A message for the status bar.
+    /// Requests a message in the status bar.
     void note(const QString& text);
 
 private:

@@ -18,22 +18,22 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Asks for a run to start: schedule, sizes, times, steps and faults. Shows immediately whether the schedule supports
-/// the sizes, how long the run will take, and the equivalent command line.
+/// Dialog for starting a run: schedule, sizes, times, steps and faults. While the user types, it shows problems with
+/// the sizes, the expected duration of the run, and the equivalent command line.
 class RunDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `folder` is the proposed folder for recording.
+    /// `folder` is the suggested folder for the recording.
     RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
 
-    /// Runs the order in `file`, with the sizes and times of `spec`; the fields of the schedule cannot be changed.
+    /// Selects the order in `file`, with the sizes and times of `spec`; disables the fields of the schedule.
     void setOrder(const QString& file, const ScheduleSpec& spec);
     [[nodiscard]] RunPlan plan() const;
 
 signals:
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// The sizes have been checked; `good` is true if they can be run.
+    /// Emitted after the sizes have been checked; `good` is true if they can be run.
     void checked(bool good);
 
 protected:
@@ -50,7 +50,7 @@ private:
 
     ThemeManager& themes_;
     BackgroundJob job_;
-    QString order_file_; ///< empty = use family and sizes
+    QString order_file_; ///< if empty, the order is generated from family and sizes
     ScheduleFields schedule_;
     QSpinBox* pp_ = nullptr;
     QSpinBox* microbatches_ = nullptr;

@@ -9,25 +9,25 @@
 
 namespace bubblescope::gui {
 
-/// A run of Bubblescope's own runtime, as an invocation of `bubblescope run`.
+/// Parameters for an invocation of `bubblescope run`.
 struct RunPlan {
-    ScheduleSpec spec;     ///< uses the times forward, backward and comm
-    QString schedule_file; ///< the order, instead of family and sizes; empty = none
+    ScheduleSpec spec;     ///< only the times forward, backward and comm are used
+    QString schedule_file; ///< file with the order, which replaces family and sizes; empty = none
     int steps = 200;
     QStringList faults; ///< in the syntax of --inject
-    QString folder;     ///< folder to record into
+    QString folder;     ///< folder for the recording
 
     [[nodiscard]] QStringList arguments() const;
-    /// The command line, quoted for a shell.
+    /// Command line, quoted for a shell.
     [[nodiscard]] QString commandLine() const;
 };
 
-/// The `bubblescope` program: in this program's folder if installed, in the sibling folder of a build, otherwise in
+/// Path of the `bubblescope` program: next to this program, in the sibling folder of a build tree, or in
 /// PATH.
 [[nodiscard]] QString commandLineProgram();
 
-/// Runs one command line at a time. Lives on the GUI thread and does not block it, except on exit, when a running
-/// process has three seconds to end.
+/// Runs one command line at a time. Lives on the GUI thread, and blocks it only on exit, for at most three seconds
+/// until a running process ends.
 class RunProcess : public QObject {
     Q_OBJECT
 
@@ -37,16 +37,16 @@ public:
 
     /// Must not be called while a process is running.
     void start(const QString& program, const QStringList& arguments);
-    /// Asks the process to end after the current step; a second call kills it.
+    /// Requests that the process end after the current step; a second call kills the process.
     void stop();
 
     [[nodiscard]] bool running() const { return process_.state() != QProcess::NotRunning; }
     [[nodiscard]] bool stopping() const { return stopping_; }
 
 signals:
-    /// running() or stopping() has changed.
+    /// Emitted when running() or stopping() has changed.
     void changed();
-    /// `error_output` is the last part of what the process wrote to standard error.
+    /// `error_output` is the end of the process's output on stderr.
     void ended(bool succeeded, const QString& error_output);
 
 private:

@@ -10,29 +10,29 @@
 
 namespace bubblescope::gui {
 
-/// The place of an anomaly on the timeline.
+/// Position of an anomaly on the timeline.
 struct AnomalyTarget {
-    int step = 0; ///< index in Run::steps: the anomaly's step, or the current one if it has none
+    int step = 0; ///< index in Run::steps of the anomaly's step, or of the current step if the anomaly has none
     std::optional<int> rank;
-    ItemRef item;                      ///< the op or transfer that shows it best; may be empty
-    std::optional<TimeRange> range;    ///< time when it occurred, if known
+    ItemRef item;                      ///< op or transfer that best shows the anomaly; may be empty
+    std::optional<TimeRange> range;    ///< time of the anomaly, if known
     std::vector<Highlight> highlights; ///< for a slow chunk, all its ops
 };
 
 [[nodiscard]] AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int current_step);
-/// The change that would remove the anomaly's cause, in the syntax of `whatif --if`: "stage:15=usual". Empty if there
-/// is none.
+/// Hypothetical change that would remove the cause of the anomaly, in the syntax of `whatif --if`, such as
+/// "stage:15=usual". Empty if there is none.
 [[nodiscard]] QString changeFor(const Session& session, const Anomaly& anomaly);
 /// Shows the anomaly in the views.
 void goTo(ViewState& state, const Anomaly& anomaly);
 
-/// RunReport::anomalies as a table, in the report's order.
+/// Table of RunReport::anomalies, in the order of the report.
 class AnomalyModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { SeverityColumn, KindColumn, Where, Cost, Message, ColumnCount };
-    /// Values for sorting: severity, nanoseconds.
+    /// Role for sort keys: severity or nanoseconds.
     static constexpr int kSortRole = Qt::UserRole;
 
     explicit AnomalyModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
@@ -51,9 +51,9 @@ private:
 
 [[nodiscard]] QString severityText(Severity severity);
 [[nodiscard]] QString anomalyKindText(AnomalyKind kind);
-/// "rank 3 · chunk 1 · step 7"; empty if the anomaly concerns the whole run.
+/// Such as "rank 3 · chunk 1 · step 7"; empty if the anomaly affects the complete run.
 [[nodiscard]] QString anomalyPlace(const Anomaly& anomaly);
-/// A number of the evidence for display: its name, and its value with unit.
+/// An item of the evidence for display: its name, and its value with a unit.
 struct EvidenceText {
     QString name;
     QString value;

@@ -8,21 +8,21 @@
 
 namespace bubblescope::gui {
 
-/// The bubbles of one step: one row for each rank and position with a bubble (as run, observed after consolidation, or
-/// in closed form), and a total for each rank. Read-only view of a session.
+/// Bubbles of one step, with a row per rank and position that has a bubble (executed, observed after consolidation, or
+/// in closed form), and a total per rank. Read-only view of a session.
 class BubbleTableModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression, ColumnCount };
-    /// Values for sorting: integer nanoseconds, fraction, or rank.
+    /// Role for sort keys: integer nanoseconds, fractions or ranks.
     static constexpr int kSortRole = Qt::UserRole;
-    /// True for a rank's total.
+    /// Role that is true for the total of a rank.
     static constexpr int kTotalRole = Qt::UserRole + 1;
 
     explicit BubbleTableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// `step` is an index in Run::steps; a null session empties the table.
+    /// `step` is an index in Run::steps. A null session clears the table.
     void show(SessionPtr session, int step);
     [[nodiscard]] bool shows(const SessionPtr& session, int step) const { return session == session_ && step == step_; }
 
@@ -31,20 +31,20 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// The longest executed bubble at the row's rank and position, or the rank's wait for the other replicas; none for
-    /// totals and for positions that had no bubble when run.
+    /// Longest executed bubble at the rank and position of the row, or the rank's wait for the other replicas. None for
+    /// totals and for positions without executed bubbles.
     [[nodiscard]] ItemRef longestBubble(int row) const;
-    /// From the start of the first to the end of the last executed bubble of the row; for a total, the step.
+    /// Time range from the first to the last executed bubble of the row; for a total, the complete step.
     [[nodiscard]] TimeRange extent(int row) const;
     [[nodiscard]] int rankOf(int row) const;
-    /// The row that includes `bubble`; −1 if the bubble belongs to another step.
+    /// Row that includes `bubble`; −1 if the bubble belongs to another step.
     [[nodiscard]] int rowOf(const ItemRef& bubble) const;
 
 private:
     struct Row {
         int rank = 0;
-        std::optional<Position> position; ///< none for the rank's total, and for its wait
-        bool wait = false;                ///< waiting for the other replicas, after the rank's step
+        std::optional<Position> position; ///< none for the total of the rank and for the wait
+        bool wait = false;                ///< true for the rank's wait for the other replicas after its step
         TimeNs as_run{0};
         TimeNs observed{0};
         std::optional<TimeNs> form;

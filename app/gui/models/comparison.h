@@ -14,26 +14,26 @@
 
 namespace bubblescope::gui {
 
-/// A comparison of the open run ("before") with another run, as made by `bubblescope diff`.
+/// Comparison of the open run ("before") with another run, as in `bubblescope diff`.
 struct Comparison {
     SessionPtr before;
     std::shared_ptr<const Run> after;
     QString after_name;
     RunComparison result;
-    int typical_after = 0; ///< index in the other run's steps, see StepSelection
+    int typical_after = 0; ///< index of the other run's typical step; see StepSelection
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
-/// The part of the other run's paths that differs from those of the open run: "slow" for /runs/base/0.json and
+/// Part of the other run's paths that differs from the paths of the open run, such as "slow" for /runs/base/0.json and
 /// /runs/slow/0.json.
 [[nodiscard]] QString nameByDifference(const std::vector<std::filesystem::path>& open,
                                        const std::vector<std::filesystem::path>& other);
 
-/// Loads the other run and compares. For worker threads. Errors are those of the loader.
+/// Loads the other run and compares it with `before`. For worker threads. Errors: those of the loader.
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
 
-/// The open trace, which has no pipeline, and another one.
+/// Comparison of the open trace with another trace, neither of which has a pipeline.
 struct ActivityComparison {
     SessionPtr before;
     QString after_name;
@@ -42,30 +42,30 @@ struct ActivityComparison {
 using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 
 /// Loads the other trace and compares the activity of the devices. For worker threads. Errors: those of the loader, and
-/// Usage if either trace has a pipeline or shows no device.
+/// Usage if one of the traces has a pipeline or no device activity.
 [[nodiscard]] Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLoader& loader,
                                                                 const std::vector<std::filesystem::path>& paths,
                                                                 JobControl& control);
 [[nodiscard]] report::Table activityTable(const ActivityComparison& comparison);
-/// The largest change, in one sentence.
+/// Describes the largest change in one sentence.
 [[nodiscard]] QString activityText(const ActivityComparison& comparison);
 
-/// "Rank 2: F of chunk 0, steady".
+/// Name of a measure, such as "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);
 
-/// The cause of the changes, in one sentence; empty if no single rank changed as a whole.
+/// Describes the cause of the changes in one sentence; empty if no rank changed in all its ops.
 [[nodiscard]] QString causeText(const RunComparison& comparison);
 
-/// The places of a measure in a step of the open run: its ops, bubbles or transfers. Empty for the step time.
+/// Ops, bubbles or transfers that a measure covers in a step of the open run. Empty for the step time.
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
 
-/// The step time, then all changes, sorted by their effect on a step.
+/// Table with the step time in the first row, followed by all changes, sorted by their effect on a step.
 class ComparisonModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { What, Before, After, ChangeColumn, PerStep, Chance, ColumnCount };
-    /// Values for sorting: nanoseconds, probabilities.
+    /// Role for sort keys: nanoseconds or p-values.
     static constexpr int kSortRole = Qt::UserRole;
 
     explicit ComparisonModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
@@ -88,12 +88,12 @@ private:
     double alpha_ = CompareLimits().alpha;
 };
 
-/// Selects the rows of a ComparisonModel to show. The step time is always shown.
+/// Selects the visible rows of a ComparisonModel. The step time is always shown.
 struct ChangeFilter {
     enum Kind { All, Ops, Transfers, Idle, Stages };
     Kind kind = All;
-    /// Each word must occur in the row's text; "rank=2", "stage=", "chunk=", "replica=" and "mb=" select numbers, and
-    /// F, B, I, W the kind of op.
+    /// Each word must occur in the text of the row. "rank=2", "stage=", "chunk=", "replica=" and "mb=" select by
+    /// number; F, B, I and W select by kind of op.
     QString words;
     bool beyond_chance = false; ///< show only statistically significant changes
 

@@ -8,16 +8,16 @@
 
 namespace bubblescope::gui {
 
-/// The path of a demo's trace in the user's cache, whether or not it exists.
+/// Path of a demo trace in the user's cache; the file need not exist.
 [[nodiscard]] QString demoFile(const QString& name);
-/// True if the paths are those of a demo.
+/// True if the paths are those of a demo trace.
 [[nodiscard]] bool isDemo(const QStringList& paths);
 
-/// A loader that creates requested demos first if they do not exist yet.
+/// Wraps a loader so that it creates a requested demo trace that does not exist yet.
 [[nodiscard]] RunLoader withDemos(RunLoader loader);
 
 [[nodiscard]] QString demoName(const DemoTrace& demo);
-/// The demo's title in the user's language.
+/// Title of the demo in the user's language.
 [[nodiscard]] QString demoTitle(const DemoTrace& demo);
 [[nodiscard]] QString demoDescription(const DemoTrace& demo);
 

@@ -9,16 +9,16 @@
 
 namespace bubblescope::gui {
 
-/// Groups the slices of tracks by nesting depth, so that views can draw one row for each depth of a stack at any zoom.
-/// Slices of the same depth do not overlap. Tracks without nested slices have only the row of their Pyramid. Memory: 6
-/// bytes per nested slice. Immutable; any thread.
+/// Groups the slices of tracks by nesting depth, so that views can draw one row per depth at any zoom. Slices of the
+/// same depth do not overlap. Tracks without nested slices have only the row of their Pyramid. Memory: 6 bytes per
+/// nested slice. Immutable; any thread.
 class DepthRows {
 public:
-    /// Slices that are nested deeper have no row.
+    /// Maximum number of rows; more deeply nested slices have no row.
     static constexpr int kMost = 64;
 
     DepthRows() = default;
-    /// Creates the rows of these tracks. Linear in their slices; uses all cores. Errors: Cancelled.
+    /// Creates the rows of these tracks. Linear in the number of slices; uses all cores. Errors: Cancelled.
     [[nodiscard]] static Result<DepthRows> build(std::shared_ptr<const Trace> trace, const std::vector<TrackId>& tracks,
                                                  const JobControl& control);
 
@@ -27,10 +27,10 @@ public:
     /// The row of a slice of one of the tracks.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const;
 
-    /// The slice after (1) or before (−1) one in its row; kNoId if there is none.
+    /// Slice after (1) or before (−1) `slice` in the same row; kNoId if there is none.
     [[nodiscard]] SliceId neighbour(TrackId track, SliceId slice, int direction) const;
 
-    // Like Pyramid::columns(), for one row of a track that has several.
+    // Like Pyramid::columns(), for one row of a track with several rows.
     void columns(TrackId track, int depth, const PixelGrid& grid, std::int64_t first,
                  std::span<Pyramid::Column> out) const;
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, int depth, TimeNs from, TimeNs to) const;
@@ -39,7 +39,7 @@ public:
 private:
     static constexpr std::size_t kFanOut = 16;
 
-    /// Busy time, and the name that takes more than half of it, if there is one; determined by a vote, as in Pyramid.
+    /// Busy time, and the name with the majority of that time, if any; computed by majority vote as in Pyramid.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
@@ -49,7 +49,7 @@ private:
     };
     struct Row {
         std::vector<SliceId> slices;           ///< ascending, and therefore in time order
-        std::vector<std::vector<Node>> levels; ///< each node sums up kFanOut slices, or nodes of the level below
+        std::vector<std::vector<Node>> levels; ///< each node summarises kFanOut slices or nodes of the level below
     };
     using Rows = std::vector<Row>;
 

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 /// A line between two rows of the timeline.
 struct Arrow {
     enum class Kind : std::uint8_t { Activation, Gradient, Path, Blame };
-    /// Start or end of a line: a rank's lane at a time. The lane is Compute if the trace has no span at that end.
+    /// An end of the line: a time in a lane of a rank. The lane is Compute if the trace has no transfer span there.
     struct End {
         int rank = 0;
         LaneKind lane = LaneKind::Compute;
@@ -21,46 +21,46 @@ struct Arrow {
     Kind kind = Kind::Activation;
     End from;
     End to;
-    ItemRef producer; ///< the ops that it connects; empty for paths
+    ItemRef producer; ///< ops that the arrow connects; empty for paths
     ItemRef consumer;
 };
 
-/// A part of a row that belongs to a path.
+/// A section of a row that belongs to a path.
 struct Stretch {
     int rank = 0;
     TimeRange range;
-    bool idle = false;  ///< no work ran, although it could have
+    bool idle = false;  ///< true if no work ran although the inputs were available
     bool cause = false; ///< true if this op or transfer caused the wait
 };
 
 struct Path {
     std::vector<Arrow> arrows;
     std::vector<Stretch> stretches;
-    QString caption; ///< a sentence; may be empty
+    QString caption; ///< one sentence; may be empty
 };
 
-/// The connections between the ops of one step. Computed on demand, in time linear in the step's ops. The last results
-/// are cached, so that they can be requested in every frame. Not thread-safe.
+/// Connections between the ops of one step. Computed on demand in linear time. The last results are cached, so that
+/// views can request them for every frame. Not thread-safe.
 class StepFlows {
 public:
     StepFlows(SessionPtr session, int step);
 
     [[nodiscard]] const Session& session() const { return *session_; }
     [[nodiscard]] int step() const { return step_; }
-    /// All transfers between ranks, see transfersBetweenRanks().
+    /// All transfers between ranks; see transfersBetweenRanks().
     [[nodiscard]] const std::vector<Arrow>& transfers();
-    /// The transfers that deliver an op's inputs and send its output; for a transfer, the transfer itself.
+    /// Transfers of an op's inputs and outputs; for a transfer, only the transfer.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
-    /// The chain that determines the length of the step. Until the step's diagnosis is known, the captions of this and
-    /// of causeOf() say so.
+    /// The critical path of the step. Until the diagnosis of the step is available, captions here and in causeOf() only
+    /// announce it.
     [[nodiscard]] const Path& criticalPath();
-    /// The ops and transfers on all ranks for the micro-batch of an op or a transfer.
+    /// Ops and transfers on all ranks for the micro-batch of an op or transfer.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
-    /// The cause of a rank's wait in a bubble, see waitChain().
+    /// Cause of a rank's wait in a bubble; see waitChain().
     [[nodiscard]] const Path& causeOf(const ItemRef& bubble);
 
 private:
-    /// The last result and the item that it is for.
+    /// The last result, and the item for which it was computed.
     template <class T>
     struct Latest {
         ItemRef of;
@@ -84,9 +84,9 @@ private:
     std::optional<StepGraph> graph_;
 };
 
-/// The attribution of a bubble; none if no recorded wait explains the bubble, or while the step's diagnosis is unknown.
+/// Attribution of a bubble; none if no recorded wait explains the bubble or if the diagnosis is not yet available.
 [[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
-/// "B3 of rank 2 took 5 ms longer than is usual there". Requires the step's diagnosis.
+/// Such as "B3 of rank 2 took 5 ms longer than is usual there". Requires the diagnosis of the step.
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

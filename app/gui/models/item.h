@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// A half-open interval of the trace's time axis.
+/// A half-open time interval of the trace.
 struct TimeRange {
     TimeNs begin{0};
     TimeNs end{0};
@@ -26,13 +26,13 @@ struct TimeRange {
     return end > begin ? end - begin : TimeNs{0};
 }
 
-/// The range extended on both sides by `fraction` of its length.
+/// The range with a margin of `fraction` of its length on both sides.
 [[nodiscard]] inline TimeRange padded(const TimeRange& range, double fraction) {
     const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * fraction)};
     return {range.begin - pad, range.end + pad};
 }
 
-/// The meaning of a colour on the timeline.
+/// Meaning of a colour on the timeline.
 enum class Role : std::uint8_t {
     Forward,
     Backward,
@@ -43,8 +43,8 @@ enum class Role : std::uint8_t {
     Send,
     Receive,
     Wait,
-    Check,       ///< repeated work inside a bubble
-    ReplicaWait, ///< time after a replica's part of a step until the slowest replica ends
+    Check,       ///< recomputation inside a bubble to check the hardware
+    ReplicaWait, ///< time from the end of a replica's step to the end of the slowest replica's
 };
 inline constexpr std::size_t kRoleCount = 11;
 
@@ -61,10 +61,10 @@ inline constexpr std::size_t kRoleCount = 11;
 
 enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check, ReplicaWait };
 
-/// Identifies an item that a user can point at. `step` is an index in Run::steps (not the step's number); `index` is
+/// Identifies an item that the user can select. `step` is an index in Run::steps (not the step's number); `index` is
 /// the position in that step's list of ops, bubbles or transfer spans of `rank`. For a slice of the raw trace, `index`
-/// is its SliceId, and `step` the step in or after which it starts. For a check, `index` is its position in
-/// CheckLog::checks. A wait for other replicas has index 0.
+/// is its SliceId, and `step` is the step in which, or after which, it starts. For a check, `index` is its position in
+/// CheckLog::checks. For a wait for other replicas, `index` is 0.
 struct ItemRef {
     ItemKind kind = ItemKind::None;
     std::int32_t step = 0;
@@ -75,7 +75,7 @@ struct ItemRef {
     friend constexpr bool operator==(const ItemRef&, const ItemRef&) = default;
 };
 
-/// An op of a step as an item; `step` is the index in Run::steps.
+/// Item for an op of a step; `step` is an index in Run::steps.
 [[nodiscard]] inline ItemRef opItem(int step, const OpPlace& place) {
     return {ItemKind::Op, step, place.rank.value, static_cast<std::int32_t>(place.index)};
 }
