@@ -17,7 +17,7 @@ namespace bubblescope::gui {
 
 inline constexpr const char* kVersion = BUBBLESCOPE_VERSION;
 
-/// Values of --panel: the welcome page and dialogs, which need no trace.
+/// Values of --panel that require no trace: the welcome page and some dialogs.
 inline constexpr QLatin1StringView kWelcomePanel{"welcome"};
 inline constexpr QLatin1StringView kRunPanel{"run"};
 inline constexpr QLatin1StringView kWatchPanel{"watch"};
@@ -25,50 +25,50 @@ inline constexpr QLatin1StringView kKeysPanel{"keys"};
 inline constexpr QLatin1StringView kPreferencesPanel{"preferences"};
 inline constexpr QLatin1StringView kRemotePanel{"ssh"};
 [[nodiscard]] bool needsNoTrace(const QString& panel);
-/// Values of --panel that show a dialog about the open trace, for pictures.
+/// Values of --panel for dialogs about the open trace; used for screenshots.
 inline constexpr QLatin1StringView kRanksPanel{"ranks"};
 inline constexpr QLatin1StringView kModelPanel{"model"};
 inline constexpr QLatin1StringView kFigurePanel{"figure"};
-/// The teaching panel next to the timeline.
+/// Panel next to the timeline in which the user specifies how to find the pipeline.
 inline constexpr QLatin1StringView kTeachPanel{"teach"};
 
-/// The options of the command line.
+/// Options of the app on the command line.
 struct Options {
     bool help = false;
     bool version = false;
-    QString screenshot; ///< empty = interactive
-    bool force = false; ///< true if the picture may replace a file
+    QString screenshot; ///< file for a screenshot; empty = interactive
+    bool force = false; ///< true if the screenshot may replace a file
     QSize size{1280, 800};
     bool sized = false; ///< true if --size was given
     std::optional<ThemeChoice> theme;
     std::optional<Language> language;
     std::optional<int> step;        ///< number of the step
-    QString panel;                  ///< panel to bring to the front, such as "anomalies"; empty = default
-    bool counters = false;          ///< show memory and other counters below the ranks
-    bool ideal = false;             ///< show the ideal step below the observed one
-    std::vector<FlowOverlay> flows; ///< drawn over the ops
+    QString panel;                  ///< panel to raise, such as "anomalies"; empty = default
+    bool counters = false;          ///< true if memory and other counters are shown below the ranks
+    bool ideal = false;             ///< true if the ideal step is shown below the observed step
+    std::vector<FlowOverlay> flows; ///< flows to draw over the ops
     struct Place {
         int rank = 0;
         TimeNs time{0}; ///< time within the step
     };
-    std::optional<Place> select;    ///< the item to select
-    std::optional<int> unfold;      ///< a rank whose raw lanes are shown
-    RecogniseRequest recognise;     ///< how to read all traces
-    QString demo;                   ///< name of one of demoTraces(); there are then no files
-    QString compare;                ///< a run to compare with; empty = none
-    std::optional<LiveTarget> live; ///< a run to watch; there are then no files
+    std::optional<Place> select;    ///< item to select
+    std::optional<int> unfold;      ///< rank whose raw lanes are shown
+    RecogniseRequest recognise;     ///< options for reading all traces
+    QString demo;                   ///< name of one of demoTraces(), which replaces the files; empty = none
+    QString compare;                ///< run to compare with; empty = none
+    std::optional<LiveTarget> live; ///< run to watch, which replaces the files
     QStringList files;
 };
 
-/// Needs no application object. On invalid usage it sets `error` and returns nothing.
+/// Does not require an application object. On invalid usage, sets `error` and returns nothing.
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// Loads traces with these options and those that views request in addition. Reads the files with rules each time,
-/// apart from standard input. Errors: those of loadTrace() and RecogniseRequest::options().
+/// Loads traces with these options and with additional options from the views. Reads the rule files for each trace
+/// again, except for standard input. Errors: those of loadTrace() and RecogniseRequest::options().
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
-/// False if it is certain that no window can be shown; the program can then print a clear message before the toolkit
+/// False if the program cannot open a window, so that it can print a clear message before Qt
 /// aborts.
 [[nodiscard]] bool displayAvailable();
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// A page measured in pixels of 1/96 inch, on which our own paint engine draws.
+/// A page measured in pixels of 1/96 inch, for one of our paint engines.
 class PageDevice : public QPaintDevice {
 public:
     static constexpr int kDpi = 96;
@@ -31,14 +31,14 @@ protected:
         case PdmPhysicalDpiX:
         case PdmPhysicalDpiY: return kDpi;
         case PdmDevicePixelRatio: return 1;
-        default: return QPaintDevice::metric(metric); // other forms of the ratio
+        default: return QPaintDevice::metric(metric); // other representations of the device pixel ratio
         }
     }
 
     QSize size_;
 };
 
-/// The common part of paint engines that write text commands.
+/// Base class of paint engines that write drawing commands as text.
 class PageEngine : public QPaintEngine {
 public:
     PageEngine() : QPaintEngine(AllFeatures) {}
@@ -53,7 +53,7 @@ public:
     }
 };
 
-/// The size of a page's text in pixels.
+/// Font size in pixels of a page.
 [[nodiscard]] inline double pixelSize(const QFont& font) {
     return font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * PageDevice::kDpi / 72;
 }

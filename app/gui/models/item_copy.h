@@ -8,25 +8,25 @@
 
 namespace bubblescope::gui {
 
-/// Text forms of an item for the clipboard. Text is in the app's language; JSON uses the units of the command line's
-/// output, with times in nanoseconds.
+/// Descriptions of an item for the clipboard. Text is in the app's language; JSON uses the units of the command-line
+/// tool, with times in nanoseconds.
 
-/// Title, facts and note, one per line. If necessary, makes the diagnosis of a bubble's step first, see
+/// Title, facts and note, one per line. For a bubble, first computes the diagnosis of its step if necessary; see
 /// Session::diagnosis().
 [[nodiscard]] QString copyAsText(const Session& session, const ItemRef& item);
-/// An object with kind, name, rank, replica, step, start_ns (from the step's start), duration_ns, and the fields that
-/// apply to the kind: op, microbatch, chunk, stage, position, payload, peer.
+/// A JSON object with kind, name, rank, replica, step, start_ns (from the start of the step), duration_ns, and the
+/// fields for this kind of item: op, microbatch, chunk, stage, position, payload, peer.
 [[nodiscard]] QString copyAsJson(const Session& session, const ItemRef& item);
 
-// Commands are quoted for a POSIX shell, and include the user's statements about the trace. Rules that the user taught
-// follow as a here-document. Empty for a session without files.
+// Commands are quoted for a POSIX shell and include the user's hints about the trace. Rules specified by the user are
+// appended as a here-document. Empty for a session without files.
 
-/// The command that opens the trace and selects the item.
+/// Command that opens the trace and selects the item.
 [[nodiscard]] QString copyAsCommand(const Session& session, const ItemRef& item);
-/// The command that reports on the whole trace, with the same thresholds and `model`.
+/// Command that analyses the complete trace, with the same thresholds and `model`.
 [[nodiscard]] QString commandThatAnalyzes(const Session& session, const ModelUseRequest& model);
 
-/// As above for a finding; the command is the one that shows more about it.
+/// Like the functions above, for a finding. The command shows more details of the finding.
 [[nodiscard]] QString copyAsText(const Anomaly& anomaly);
 [[nodiscard]] QString copyAsJson(const Anomaly& anomaly);
 [[nodiscard]] QString copyAsCommand(const Session& session, const Anomaly& anomaly);

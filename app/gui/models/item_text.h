@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Labels from longest to shortest; the first that fits is drawn. Some have two lines.
+/// Labels from longest to shortest, of which the first that fits is drawn. Some labels have two lines.
 [[nodiscard]] std::vector<QString> itemLabels(const Session& session, const ItemRef& item);
 
 /// A line in the details view.
@@ -17,7 +17,7 @@ struct Fact {
     QString name;
     QString value;
     QString explanation; ///< for a tooltip; may be empty
-    bool detail = false; ///< folded in the details view, and not shown in tooltips and the status line
+    bool detail = false; ///< initially hidden in the details view; not shown in tooltips and the status line
 };
 
 struct ItemDescription {
@@ -26,14 +26,14 @@ struct ItemDescription {
     QString note; ///< a sentence below the facts; may be empty
 };
 
-/// Never waits: for a bubble of a step without a diagnosis, a note replaces the cause.
+/// Never blocks. For a bubble, a note replaces the cause while the step's diagnosis is not available.
 [[nodiscard]] ItemDescription describe(const Session& session, const ItemRef& item);
-/// One line for the status bar.
+/// Summary on one line, for the status bar.
 [[nodiscard]] QString oneLine(const Session& session, const ItemRef& item);
 
 [[nodiscard]] QString positionText(const StepAnalysis& analysis, Position position);
 [[nodiscard]] QString opKindText(OpKind kind);
-/// The parts of an interval, the largest first: "forward 34 %, backward 51 %, bubble 15 %"; empty if there are none.
+/// Shares of an interval, the largest first, such as "backward 51 %, forward 34 %, bubble 15 %"; may be empty.
 [[nodiscard]] QString sharesText(const RoleTimes& shares, TimeNs length);
 [[nodiscard]] QString checkKindText(CheckKind kind);
 [[nodiscard]] QString checkOutcomeText(CheckOutcome outcome);

@@ -10,65 +10,65 @@
 
 namespace bubblescope::gui {
 
-/// The kinds of content in a rank's row. Compute, Bubble and Check share one band, because a rank's stream is either
-/// busy or idle, and checks fill idle time. ReplicaWait follows a replica's part of a step, in the same band. Exposed
-/// is derived: it contains the parts of bubbles during which transfers of the rank were in progress; it has no band.
+/// Kinds of content in the row of a rank. Compute, Bubble and Check share one band, because a rank's stream is either
+/// busy or idle, and checks fill idle time. ReplicaWait follows the step of a replica in the same band. Exposed is not
+/// drawn in a band: it contains the parts of bubbles that overlap with transfers of the rank.
 enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective, ReplicaWait, Exposed };
 inline constexpr std::size_t kLaneCount = 9;
 
-/// An interval with a reference to the item in it.
+/// An interval with a reference to its item.
 struct Span {
     TimeNs start{0};
     TimeNs end{0};
     std::int32_t step = 0;
     std::int32_t index = 0;
-    Role role = Role::Bubble; ///< its colour, cached because every frame needs it
+    Role role = Role::Bubble; ///< colour of the span, cached because every frame needs it
     std::uint16_t chunk = 0;
-    bool paired = false; ///< true if it may overlap the other half of a pair
+    bool paired = false; ///< true if the span may overlap the other op of an overlapped pair
 };
 
 /// A time for each role.
 using RoleTimes = std::array<TimeNs, kRoleCount>;
 
-/// The spans of one kind on one rank over all steps, by start.
+/// Spans of one kind on one rank in all steps, sorted by start.
 class Lane {
 public:
-    /// The sums that a lane computes over its spans: none, those for coveredBefore(), or also those for addByRole() and
+    /// Prefix sums that a lane computes: none, those for coveredBefore(), or also those for addByRole() and
     /// overhang().
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 
     void reserve(std::size_t spans) { spans_.reserve(spans); }
     void add(Span span) { spans_.push_back(span); }
-    /// Sorts the spans and prepares searching; call it once after the last add().
+    /// Sorts the spans and creates the search indices. Must be called once, after the last add().
     void seal(Sums sums);
 
     [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
-    /// The first span that may end after `time`; all spans before it end earlier. Logarithmic.
+    /// Index of the first span that may end after `time`; all spans before it end earlier. Logarithmic.
     [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
-    /// The first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not be after
-    /// the result.
+    /// Index of the first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not
+    /// be after the result.
     [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const {
         const bool there = from >= spans_.size() || spans_[from].start >= time; // true for most pixels
         return there ? from : searchStart(time, from);
     }
-    /// The time before `time` that is covered by spans; `next` is firstStartingFrom(time).
+    /// Total time before `time` that spans cover; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
         if (next == 0) return TimeNs{0};
         // All spans before `next` have started, so the time that they cover after `time` is contiguous.
         return covered_[next - 1] - std::max(TimeNs{0}, latestEnd(next - 1) - time);
     }
-    /// Adds the time covered by the spans [first, next), by role; the halves of a pair share their time. Linear in the
-    /// number of spans, or in kRoleStride.
+    /// Adds the time covered by the spans [first, next), by role. The time of an overlapped pair is split between its
+    /// ops. Linear in the number of spans, at most in kRoleStride.
     void addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const;
-    /// The covered time after a point in time, by role. It belongs to one span that continues, or to a pair.
+    /// Covered time after a point in time, by role. Only one span, or an overlapped pair, can extend past that point.
     struct Overhang {
         std::array<std::size_t, 2> roles{};
         std::array<TimeNs, 2> times{};
     };
-    /// The overhang of all spans that start before `time`; `next` is firstStartingFrom(time).
+    /// Overhang of all spans that start before `time`; `next` is firstStartingFrom(time).
     [[nodiscard]] Overhang overhang(TimeNs time, std::size_t next) const;
-    /// The prevailing role and chunk among the spans [first, last) within `window`. If there are many spans, only a
-    /// sample is examined.
+    /// Most frequent role and chunk of the spans [first, last) within `window`. If there are many spans, only a sample
+    /// of them is examined.
     struct Colour {
         Role role = Role::Bubble;
         int chunk = 0;
@@ -85,34 +85,34 @@ private:
     [[nodiscard]] TimeNs gain(std::size_t span) const;
 
     std::vector<Span> spans_;
-    std::vector<RoleTimes> role_sums_; ///< sums over the spans before each kRoleStride'th
+    std::vector<RoleTimes> role_sums_; ///< sums over all spans before every kRoleStride-th span
     std::vector<TimeNs> latest_end_;   ///< latest end of all spans up to this one; empty if the ends are already sorted
     std::vector<TimeNs> covered_;      ///< time covered by the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
 ///
-/// The lanes of a step are organised in lines: each rank of each replica has its own line, because replicas run at the
-/// same time. Lines are numbered by replica, then by rank, so with a single replica the line is the rank.
+/// Each rank of each replica has a separate line of lanes, because replicas run at the same time. Lines are numbered by
+/// replica, then by rank. With a single replica, the line number is the rank.
 class Lanes {
 public:
     Lanes() = default;
-    /// Includes the checks that ran in one of the steps, on the first rank of each tensor-parallel group.
+    /// Includes the checks that ran within these steps on the first rank of each tensor-parallel group.
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
-    /// The lanes of a trace without steps: lines without spans.
+    /// Lanes for a trace without steps: lines without spans.
     Lanes(std::size_t lines, const TimeRange& extent);
 
     /// Number of ranks of one replica.
     [[nodiscard]] std::size_t rankCount() const { return rank_count_; }
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
-    /// The replicas' numbers, ascending; not necessarily consecutive.
+    /// Numbers of the replicas, ascending but not necessarily consecutive.
     [[nodiscard]] const std::vector<int>& replicas() const { return replicas_; }
-    /// The line of a rank in a step (index in Run::steps); −1 if there is none.
+    /// Line of a rank in a step, which is an index in Run::steps; −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
-    /// As above, given the replica's number.
+    /// Line of a rank in the replica with this number.
     [[nodiscard]] int lineOfReplica(int replica, int rank) const;
     [[nodiscard]] int rankOf(int line) const { return line % std::max(1, static_cast<int>(rank_count_)); }
     [[nodiscard]] int replicaOf(int line) const {
@@ -121,11 +121,11 @@ public:
     [[nodiscard]] const Lane& lane(std::size_t line, LaneKind kind) const {
         return lines_[line][static_cast<std::size_t>(kind)];
     }
-    /// True if any rank has such spans; unused lanes take no space.
+    /// True if any rank has spans of this kind. Unused lanes are not shown.
     [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
-    /// The checks of a line that found a difference, by start.
+    /// Checks of a line that found a difference, sorted by start.
     [[nodiscard]] const std::vector<Span>& mismatches(std::size_t line) const { return mismatches_[line]; }
-    /// First start to last end of all spans.
+    /// Time range from the first start to the last end of all spans.
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
 
 private:
@@ -144,7 +144,7 @@ private:
     TimeRange extent_;
 };
 
-/// The list in a step that a lane's spans refer to.
+/// Kind of the items that the spans of a lane refer to.
 [[nodiscard]] constexpr ItemKind itemKind(LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return ItemKind::Op;
@@ -155,7 +155,7 @@ private:
     }
 }
 
-/// The fraction of time that all ranks together are busy over a whole run, in bins of equal length. Immutable.
+/// Fraction of time that the ranks are busy, for a complete run in bins of equal length. Immutable.
 class Overview {
 public:
     static constexpr std::size_t kBins = 2048;
@@ -163,16 +163,16 @@ public:
     Overview() = default;
     /// Linear in the number of ops and bubbles.
     explicit Overview(const Lanes& lanes);
-    /// An overview of kBins fractions of busy time.
+    /// An overview with kBins given fractions of busy time.
     Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {
-        float busy = 0;   ///< fraction of the ranks' time that is filled by ops
-        float bubble = 0; ///< fraction in bubbles of steps; the rest is between steps
+        float busy = 0;   ///< fraction of the ranks' time that ops cover
+        float bubble = 0; ///< fraction of the ranks' time in bubbles within steps; the rest is between steps
     };
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
     [[nodiscard]] const std::vector<Bin>& bins() const { return bins_; }
-    /// Mean over a part of the run; `from` and `to` are between 0 and 1.
+    /// Mean over a part of the run. `from` and `to` are fractions of the run.
     [[nodiscard]] Bin mean(double from, double to) const;
 
 private:

@@ -12,45 +12,45 @@
 
 namespace bubblescope::gui {
 
-/// The place for the notes of a trace that has none yet.
+/// Location for the notes of a trace that has no notes yet.
 enum class NotePlace : std::uint8_t {
-    App,    ///< in the app's own folder, not visible to others
-    Beside, ///< next to the trace, for everyone who opens it
+    App,    ///< in the app's data folder, private to the user
+    Beside, ///< next to the trace, visible to everyone who opens it
 };
 
-/// The notes on the open trace, in time order. Each change is immediately written to the notes' file: the file next to
-/// the trace if it exists, otherwise the one in the app's folder if that exists, otherwise the one that place()
-/// selects. If writing fails, failed() is emitted, and the notes stay in memory until the trace is closed. The files
-/// are small and are read and written on the GUI thread.
+/// Notes on the open trace, sorted by time. Each change is immediately written to a file: an existing file next to the
+/// trace, an existing file in the app's folder, or a new file at place(). If writing fails, failed() is emitted, and
+/// the notes stay in memory until the trace is closed. The files are small, and are read and written on the GUI
+/// thread.
 class NoteStore : public QObject {
     Q_OBJECT
 
 public:
-    /// `state` must outlive the store. Opening another session closes the trace's notes.
+    /// `state` must outlive the store. When another session is opened, the notes are closed.
     explicit NoteStore(ViewState& state, QObject* parent = nullptr);
 
-    /// Reads the notes of a trace; new notes are saved with it. Errors: those of readNotes(), reported by failed().
+    /// Reads the notes of a trace, to which new notes are added. Errors of readNotes() are reported by failed().
     void open(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
-    /// The note added or visited last; −1 for none.
+    /// Index of the note that was last added or visited; −1 for none.
     [[nodiscard]] int current() const { return current_; }
 
     [[nodiscard]] NotePlace place() const { return place_; }
-    /// Also moves the notes of the open trace to that place.
+    /// Sets place() and moves the notes of the open trace there.
     void setPlace(NotePlace place);
     /// Path of the open trace; empty if it does not come from a file.
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
-    /// Adds a note to the measured interval, or to the selection, or to the middle of the view.
+    /// Adds a note to the measured interval, the selection, or the middle of the view, in this order of preference.
     void addHere();
     void setText(int note, const QString& text);
     void remove(int note);
-    /// Restores the note that remove() deleted last; works once.
+    /// Restores the note that was last deleted by remove(). Works only once per deletion.
     void restore();
     [[nodiscard]] bool canRestore() const { return removed_.has_value(); }
 
-    /// Moves the view to a note, or `direction` notes further, wrapping around.
+    /// Moves the view to a note, or to the note `direction` positions further with wraparound.
     void goTo(int note);
     void goToNext(int direction);
 
@@ -76,14 +76,14 @@ private:
     int current_ = -1;
 };
 
-/// A NoteStore as a table; texts can be edited.
+/// Table model of a NoteStore; the texts can be edited.
 class NotesModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { When, Length, Where, NoteText, ColumnCount };
 
-    /// Both must outlive the model.
+    /// `state` and `note_store` must outlive the model.
     NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent = nullptr);
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -101,10 +101,10 @@ private:
     int rows_ = 0;
 };
 
-/// "step 3, 12.4 ms" for a time of the trace.
+/// Such as "step 3, 12.4 ms" for a time in the trace.
 [[nodiscard]] QString placeInTime(const Session& session, TimeNs time);
 
-/// A note's text and place, for tooltips and screen readers.
+/// Text and position of a note, for tooltips and screen readers.
 [[nodiscard]] QString noteSummary(const Session& session, const Note& note);
 
 } // namespace bubblescope::gui

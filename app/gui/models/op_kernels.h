@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// The kernels that a device ran for an op.
+/// Kernels that a device ran for an op.
 struct OpKernels {
     struct Named {
         std::string_view name; ///< owned by the trace
@@ -17,13 +17,13 @@ struct OpKernels {
     };
     std::size_t count = 0;
     TimeNs total{0};            ///< sum over all kernels, including those that ran in parallel
-    std::vector<Named> longest; ///< sorted by total time, at most kNamed entries
+    std::vector<Named> longest; ///< at most kNamed entries, sorted by total time
     static constexpr std::size_t kNamed = 4;
 };
 
-/// The kernels, copies and memsets that began on the rank's streams while the op ran, except those that the trace
-/// assigns to another op. None if the trace has no streams. Logarithmic in the number of the rank's slices, linear in
-/// the op's.
+/// Kernels, copies and memsets that started on the rank's streams while the op ran, except those that the trace assigns
+/// to another op. None if the trace has no streams. Logarithmic in the number of slices of the rank, linear in the
+/// number of slices of the op.
 [[nodiscard]] OpKernels kernelsOf(const Session& session, const ItemRef& op);
 
 } // namespace bubblescope::gui

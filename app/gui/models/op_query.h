@@ -13,10 +13,10 @@
 
 namespace bubblescope::gui {
 
-/// The kinds of items that a query can search for.
+/// Kinds of items that a query can search for.
 enum class QueryKind : std::uint8_t {
     Forward,
-    Backward, ///< whole backward
+    Backward, ///< complete backward, not split into I and W
     BackwardInput,
     BackwardWeight,
     Optimizer,
@@ -26,35 +26,35 @@ enum class QueryKind : std::uint8_t {
     Wait,
     Collective,
     Check,
-    Slice, ///< an item of the raw trace: kernel or host function
+    Slice, ///< an item of the raw trace, such as a kernel or a host function
 };
 inline constexpr std::size_t kQueryKinds = 12;
 
-/// A condition on the items of a trace. Empty lists accept everything.
+/// A condition on the items of a trace. An empty list accepts all items.
 struct OpQuery {
-    std::uint32_t kinds = 0; ///< one bit per QueryKind; 0 = ops, or slices if `words` are given
+    std::uint32_t kinds = 0; ///< one bit per QueryKind; 0 = ops, or slices if there are `words`
     std::optional<Op> op;    ///< exactly this op, on any rank and in any step
     std::vector<RowFilter::Span> rank;
-    std::vector<RowFilter::Span> step; ///< by number
+    std::vector<RowFilter::Span> step; ///< ranges of numbers; see RowFilter
     std::vector<RowFilter::Span> replica;
     std::vector<RowFilter::Span> stage;
     std::vector<RowFilter::Span> microbatch;
     std::vector<RowFilter::Span> chunk;
-    /// Inclusive limits of the duration, and of the start relative to the step's start.
+    /// Inclusive limits for the duration, and for the start relative to the start of the step.
     TimeNs shortest{0};
     TimeNs longest{TimeNs::max()};
     TimeNs earliest{TimeNs::min()};
     TimeNs latest{TimeNs::max()};
-    std::vector<std::string> words; ///< parts of a slice's name, in lower case; all must occur
+    std::vector<std::string> words; ///< parts of a slice's name in lower case, all of which must occur
 
     [[nodiscard]] bool wants(QueryKind kind) const { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };
 
-/// True if the text is meant as a query: it has a condition such as "rank=3", or begins with a kind such as "B" or
+/// True if the text is a query, because it has a condition such as "rank=3" or starts with a kind such as "B" or
 /// "bubble". Other texts are names to search for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
-/// The scope of a query: in a trace without a pipeline, words such as "wait" are parts of names.
+/// Scope of a query. With Slices, for traces without a pipeline, words such as "wait" are parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
 /// Parses words separated by blanks, which must all hold:

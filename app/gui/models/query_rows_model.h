@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// The rows of a query for Qt's views. Columns have the names given by the query; numbers are right-aligned and sort as
-/// numbers by kSortRole.
+/// Qt model for the result rows of a query. Columns have their names from the query. Numbers are right-aligned, and
+/// kSortRole sorts them numerically.
 class QueryRowsModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -21,7 +21,7 @@ public:
     using QAbstractTableModel::QAbstractTableModel;
 
     void show(report::DataTable rows);
-    /// The integer in a row's column with that name; none if there is no such column or integer.
+    /// Integer in the column of that name in a row; none if there is no such column or the value is not an integer.
     [[nodiscard]] std::optional<std::int64_t> number(int row, std::string_view column) const;
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

@@ -13,27 +13,27 @@
 
 namespace bubblescope::gui {
 
-/// A track of the trace: a host thread, a stream of a device, or a transfer lane. If there is a pipeline, it is shown
-/// below its rank's ops.
+/// A track of the trace: a host thread, a stream of a device, or a transfer lane. In traces with a pipeline, the track
+/// is shown below the ops of its rank.
 struct RawLane {
     TrackId track = 0;
-    QString title; ///< as in the trace; may be empty
+    QString title; ///< title of the track in the trace; may be empty
     std::int64_t number = 0;
     bool device = false;
-    int depth = 1;                            ///< number of levels of its stacks, and of its rows when unfolded
+    int depth = 1;                            ///< maximum nesting depth of the slices, and number of rows when unfolded
     ClockFit clock;                           ///< converts between the slices' clock and the views' reference clock
-    std::vector<std::uint32_t> instants = {}; ///< positions in Trace::instants(), by time
+    std::vector<std::uint32_t> instants = {}; ///< indices in Trace::instants(), sorted by time
 
-    /// The lane's name in the language of the app.
+    /// Name of the lane in the app's language.
     [[nodiscard]] QString name() const;
 
-    /// Converts an interval from the views' clock to the lane's; the next function converts it back.
+    /// Converts an interval from the clock of the views to the clock of the lane. The next function does the reverse.
     [[nodiscard]] TimeRange toLaneTime(const TimeRange& range) const;
     [[nodiscard]] TimeRange toViewTime(const TimeRange& range) const;
 };
 
-/// The content of one row of a raw lane: the slices of one depth, or all slices if the lane has a single row. Times are
-/// on the lane's clock. Refers to the RawLanes that created it.
+/// Content of one row of a raw lane: the slices of one depth, or all slices if the lane has a single row. Times are on
+/// the clock of the lane. The RawLanes object that created the row must outlive it.
 class SliceRow {
 public:
     static constexpr int kAll = -1;
@@ -41,7 +41,7 @@ public:
     SliceRow(const Pyramid& pyramid, const DepthRows& depths, TrackId track, int depth)
         : pyramid_(pyramid), depths_(depths), track_(track), depth_(depth) {}
 
-    /// True if all depths are in this row.
+    /// True if the row contains slices of all depths.
     [[nodiscard]] bool isWhole() const { return depth_ == kAll; }
     void columns(const PixelGrid& grid, std::int64_t first, std::span<Pyramid::Column> out) const;
     [[nodiscard]] std::vector<SliceId> slices(const TimeRange& range) const;
@@ -54,37 +54,37 @@ private:
     int depth_;
 };
 
-/// The line that these tracks belong to, and their clock.
+/// Line that these tracks belong to, and their clock.
 struct LineTracks {
     std::vector<TrackId> tracks;
     ClockFit clock;
 };
 
-/// The raw lanes of all lines, with the data needed to draw them at any zoom. Immutable.
+/// Raw lanes of all lines, with indices for drawing at any zoom. Immutable.
 class RawLanes {
 public:
     RawLanes() = default;
-    /// `lines` has one entry per line. Ranks of one process may have the same tracks. Errors: Cancelled.
+    /// `lines` has one entry per line. Ranks of the same process may share tracks. Errors: Cancelled.
     [[nodiscard]] static Result<RawLanes> build(std::shared_ptr<const Trace> trace,
                                                 const std::vector<LineTracks>& lines, const JobControl& control);
 
-    /// The raw lanes of a line, devices first.
+    /// Raw lanes of a line, devices first.
     [[nodiscard]] const std::vector<RawLane>& of(int line) const;
     [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
-    /// A row of a lane that is shown in `rows` rows. Requires any().
+    /// Row number `row` of a lane that is shown in `rows` rows. Requires any().
     [[nodiscard]] SliceRow row(const RawLane& lane, int row, int rows) const {
         return {*pyramid_, depths_, lane.track, rows > 1 ? row : SliceRow::kAll};
     }
-    /// The row of a slice in its lane, if the lane is unfolded.
+    /// Row of a slice within its lane if the lane is unfolded.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const { return depths_.depthOf(track, slice); }
-    /// The slice after (1) or before (−1) the given one in its row; kNoId if there is none.
+    /// Slice after (1) or before (−1) the given slice in the same row; kNoId if there is none.
     [[nodiscard]] SliceId neighbour(SliceId slice, int direction) const;
-    /// The lane of a slice's track on a line; null if the line does not have it.
+    /// Lane of a track on a line; null if the line does not contain the track.
     [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
-    /// The first line that has a track; −1 if there is none.
+    /// First line that contains a track; −1 if there is none.
     [[nodiscard]] int lineOf(TrackId track) const;
-    /// Busy fraction of the devices, or of all lanes if there is no device, relative to the busiest bin. Linear in the
-    /// bins.
+    /// Busy fraction per bin, of the devices or (if there are none) of all lanes, relative to the busiest bin. Linear
+    /// in the number of bins.
     [[nodiscard]] std::vector<float> density(const TimeRange& range, std::size_t bins) const;
 
 private:

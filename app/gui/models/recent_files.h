@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// Recently opened paths, newest first. Paths that were opened together form one entry. Stored in QSettings.
+/// Recently opened paths, newest first. Paths that were opened together are one entry. Stored in QSettings.
 class RecentFiles {
 public:
     static constexpr qsizetype kMaxEntries = 8;
@@ -16,7 +16,7 @@ public:
     static void clear();
 };
 
-/// Text for menus: the first path, shortened, and the number of other paths.
+/// Text for menus: the shortened first path, and the number of other paths.
 [[nodiscard]] QString recentText(const QStringList& paths);
 
 } // namespace bubblescope::gui

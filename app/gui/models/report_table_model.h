@@ -9,8 +9,8 @@
 
 namespace bubblescope::gui {
 
-/// A table of a report for Qt's views: the columns meant for people, in the app's language. A cell's text is also its
-/// tooltip, for columns that are too narrow. Marked cells are bold.
+/// Qt model for a table of a report: its human-readable columns, in the app's language. The tooltip of a cell repeats
+/// its text in case the column is too narrow. Marked cells are bold.
 class ReportTableModel : public QAbstractTableModel {
     Q_OBJECT
 

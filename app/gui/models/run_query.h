@@ -9,20 +9,20 @@
 
 namespace bubblescope::gui {
 
-/// The results of a query.
+/// Results of a query.
 struct QueryHits {
-    std::vector<ItemRef> items;  ///< the longest first, at most `max_items`
+    std::vector<ItemRef> items;  ///< at most `max_items`, the longest first
     std::size_t count = 0;       ///< number of all matches
     TimeNs total{0};             ///< total duration of all matches
     std::vector<SliceId> slices; ///< all slices among the matches, ascending
 };
 
 /// Linear in the number of ops, bubbles, transfers and checks of the steps searched, and in the number of slices if the
-/// query includes slices. If asked to stop, returns early with the matches found so far. Any thread.
+/// query includes slices. Returns the matches so far if a stop is requested. Any thread.
 [[nodiscard]] QueryHits runQuery(const Session& session, const OpQuery& query, std::size_t max_items,
                                  std::stop_token stop = {});
 
-/// A query that finds an item and similar ones: the same op in all steps, bubbles of the rank, slices with the same
+/// Query for an item and similar items: the same op in all steps, bubbles of the rank, or slices with the same
 /// name.
 [[nodiscard]] std::string queryForLikes(const Session& session, const ItemRef& item);
 

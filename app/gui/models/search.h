@@ -10,25 +10,25 @@
 
 namespace bubblescope::gui {
 
-/// A search result and its place.
+/// A search result and its location.
 struct SearchHit {
-    QString title;  ///< "F3.1"
-    QString detail; ///< "rank 2 · step 5 · 12.0 ms"
+    QString title;  ///< such as "F3.1"
+    QString detail; ///< such as "rank 2 · step 5 · 12.0 ms"
     ItemRef item;   ///< an op or a slice; empty otherwise
-    int step = -1;  ///< index in Run::steps; −1 if it is not in a step
+    int step = -1;  ///< index in Run::steps; −1 if the hit is outside all steps
     int rank = -1;
     int anomaly = -1; ///< index in RunReport::anomalies
     bool counter = false;
 };
 
-/// At most `max_hits` matches, best first: an op's name such as F3.1 (on all ranks, the current step first), "rank 3",
-/// "step 7", anomalies by words of their text, counters by part of their name, and slices by part of their name (the
-/// first of each name in or after the current step). Case-insensitive. Linear in the number of the trace's names, and
-/// of its slices if names match. If asked to stop, returns early with the matches found so far.
+/// Finds up to `max_hits` matches, best first: ops by name such as F3.1 (on all ranks, the current step first), "rank
+/// 3", "step 7", anomalies by words in their text, counters by part of their name, and slices by part of their name
+/// (the first slice of each name in or after the current step). Ignores case. Linear in the number of names in the
+/// trace, and in the number of slices if names match. Returns the matches so far if a stop is requested.
 [[nodiscard]] std::vector<SearchHit> search(const Session& session, const QString& text, int current_step,
                                             std::size_t max_hits, std::stop_token stop = {});
 
-/// The counters whose names contain all of `words`, which are in lower case, on lines of these ranks.
+/// Counters on lines of these ranks whose names contain all of `words`, which must be in lower case.
 [[nodiscard]] std::vector<SearchHit> countersNamed(const Session& session, const std::vector<std::string>& words,
                                                    const std::vector<RowFilter::Span>& ranks);
 

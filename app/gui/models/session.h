@@ -26,7 +26,7 @@
 
 namespace bubblescope::gui {
 
-/// The diagnoses of single steps; each is made when it is first needed, and then kept. Thread-safe. A copy starts
+/// Cache for the diagnoses of single steps, which are computed on first use. Thread-safe. A copy of the cache starts
 /// empty.
 class StepDiagnosisCache {
 public:
@@ -34,127 +34,127 @@ public:
     StepDiagnosisCache(const StepDiagnosisCache&) {}
     StepDiagnosisCache& operator=(const StepDiagnosisCache&) { return *this; }
 
-    /// `run` and `report` must always be those of the same session. If necessary, makes the diagnosis first, which
-    /// takes a third of a second per million ops, and waits for a thread that is already making one.
+    /// `run` and `report` must be from the same session in all calls. Computes the diagnosis if necessary, which takes
+    /// about 0.3 s per million ops, and waits if another thread is computing a diagnosis.
     [[nodiscard]] const StepDiagnosis& of(const Run& run, const RunReport& report, std::size_t step);
-    /// Null unless the diagnosis has been made. Never waits.
+    /// Returns null if the diagnosis has not been computed. Never blocks.
     [[nodiscard]] const StepDiagnosis* known(const RunReport& report, std::size_t step) const;
-    /// True if of() has thrown an exception for this step and has never succeeded since.
+    /// True if of() has thrown an exception for this step and no later call has succeeded.
     [[nodiscard]] bool failed(std::size_t step) const;
 
 private:
     std::mutex work_mutex_;
-    std::optional<StepDiagnoses> diagnoses_; ///< makes the diagnoses; created for the first one; guarded by work_mutex_
+    std::optional<StepDiagnoses> diagnoses_; ///< created on first use; guarded by work_mutex_
     mutable std::mutex cache_mutex_;
-    std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt: failed; guarded by cache_mutex_
+    std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt after a failure; guarded by cache_mutex_
 };
 
-/// How a trace was read, for commands that read it in the same way.
+/// Parameters that were used to read a trace, for commands that read it again.
 struct TraceSource {
-    std::vector<std::filesystem::path> paths; ///< as the user opened them; empty for a run without files here
+    std::vector<std::filesystem::path> paths; ///< as opened by the user; empty for a run that was not read from files
     RecogniseRequest request;
-    std::string rules; ///< a document with further rules, which take precedence; empty: none
+    std::string rules; ///< a document with additional rules, which take precedence; empty = none
 };
 
-/// All data of a loaded trace that the views show: the run, its analysis, and the indices for finding visible items. A
-/// trace without a pipeline has neither steps nor a report; its lines are ranks or processes with their tracks. Built
-/// on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
+/// A loaded trace with all data for the views: the run, its analysis, and indices for finding visible items. A trace
+/// without a pipeline has neither steps nor a report; its lines are ranks or processes with their tracks. Built on a
+/// worker thread, immutable afterwards, and shared as shared_ptr<const Session>.
 struct Session {
     TraceSource source;
-    Thresholds thresholds; ///< of the findings
+    Thresholds thresholds; ///< thresholds of the findings
     Run run;
-    RunReport report;         ///< with one full analysis for each of Run::steps, in the same order
-    bool files_apart = false; ///< see filesAreApart(); for traces without a pipeline
-    Answer answer;            ///< for the report or the activity; has no statements if there is neither
+    RunReport report;         ///< includes one full analysis per element of Run::steps, in the same order
+    bool files_apart = false; ///< see filesAreApart(); only for traces without a pipeline
+    Answer answer;            ///< summary of the report or the activity; has no statements if there is neither
     Lanes lanes;
     Overview overview;
     RawLanes raw;
-    SliceFlows flows;                   ///< between slices
+    SliceFlows flows;                   ///< flow arrows between slices
     std::vector<TraceLine> trace_lines; ///< for a trace without steps: the content of its lines,
     std::vector<FileActivity> activity; ///< the activity of devices or hosts, by file,
     std::optional<Error> no_pipeline;   ///< and the reason why it has no steps; none for the beginning of a trace
     mutable StepDiagnosisCache diagnoses;
-    StepValueMap values; ///< values of its steps reported by the job's framework: loss, tokens
+    StepValueMap values; ///< values that the job's framework reported for the steps, such as loss and tokens
 
-    /// The values of all replicas of a step together.
+    /// Values of a step, combined from all replicas.
     [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
 
     [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }
-    /// True for the beginning of a trace, without steps so far, that is shown while the rest is loaded.
+    /// True for a preview of a trace that is still being loaded and has no steps so far.
     [[nodiscard]] bool isBeginning() const { return !hasSteps() && !no_pipeline; }
-    /// The origin of times within a step; without steps, the beginning of the trace.
+    /// Origin of times within a step; without steps, the start of the trace.
     [[nodiscard]] TimeNs originOf(int step) const { return hasSteps() ? this->step(step).begin : TimeNs{0}; }
-    /// The rank of a line: its number in the pipeline or, without one, in the job; none for a process without a rank.
+    /// Rank of a line in the pipeline or, without a pipeline, in the job. None for a process without a rank.
     [[nodiscard]] std::optional<int> rankOf(int line) const;
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
-    /// The index of the step with the same number and replica; -1 if there is none.
+    /// Index of the step with the same number and replica; -1 if there is none.
     [[nodiscard]] int indexOf(const StepTimeline& step) const;
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
-    /// Makes the diagnosis if it does not exist yet, which can take seconds. The GUI thread should use
-    /// ViewState::diagnose() instead. The reference stays valid. Requires RunReport::accounts.
+    /// Computes the diagnosis on first use, which can take seconds. The GUI thread should call ViewState::diagnose()
+    /// instead. The reference stays valid. Requires RunReport::accounts.
     [[nodiscard]] const StepDiagnosis& diagnosis(int step) const {
         return diagnoses.of(run, report, static_cast<std::size_t>(step));
     }
-    /// Null unless the diagnosis has been made.
+    /// Returns null if the diagnosis has not been computed.
     [[nodiscard]] const StepDiagnosis* knownDiagnosis(int step) const {
         return diagnoses.known(report, static_cast<std::size_t>(step));
     }
-    /// True if the diagnosis can still be made. False without accounts, or if an earlier attempt failed.
+    /// True if the diagnosis is missing but can be computed: there are accounts, and no earlier attempt failed.
     [[nodiscard]] bool lacksDiagnosis(int step) const {
         const auto index = static_cast<std::size_t>(step);
         return index < report.accounts.size() && knownDiagnosis(step) == nullptr && !diagnoses.failed(index);
     }
 
-    /// The following functions require an item of the matching kind from this session.
+    /// The following functions require an item from this session of the kind in their name.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
     [[nodiscard]] const CheckRecord& check(const ItemRef& item) const;
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
-    /// The item of a slice on one of a line's raw lanes.
+    /// Item for a slice on a raw lane of a line.
     [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
-    /// As above, on the first line that shows the slice's track; none if there is no such line.
+    /// Item for a slice on the first line that shows the slice's track; none if there is no such line.
     [[nodiscard]] ItemRef sliceItem(SliceId slice) const;
-    /// The index of the part of `step` that belongs to the line's replica; `step` itself if there is none.
+    /// Index of the step with the number of `step` in the line's replica; `step` if there is none.
     [[nodiscard]] int stepOn(int line, int step) const;
-    /// The interval of any item; empty if there is no item.
+    /// Time range of any item; empty if there is no item.
     [[nodiscard]] TimeRange range(const ItemRef& item) const;
-    /// The pipeline window of a step.
+    /// Time range of the pipeline in a step.
     [[nodiscard]] TimeRange window(int step) const;
 };
 
 using SessionPtr = std::shared_ptr<const Session>;
 
-/// The user's statements about a trace in which no pipeline was recognised.
+/// Hints from the user for a trace in which no pipeline was recognised.
 struct Taught {
-    std::string rules;                  ///< a document for `--rules`; empty: none
+    std::string rules;                  ///< a document for `--rules`; empty = none
     std::optional<ScheduleSpec> family; ///< name and sizes of the schedule that ran
-    std::vector<RankRule> ranks = {};   ///< ranks of files and processes
+    std::vector<RankRule> ranks = {};   ///< assigns ranks to files and processes
 
     /// Errors: those of rulesFrom().
     [[nodiscard]] Result<LoadOptions> options() const;
-    /// These statements, and those for all traces of the app.
+    /// Combines these hints with the app's options for all traces.
     [[nodiscard]] RecogniseRequest with(RecogniseRequest of_app) const;
 };
 
-/// Loads files as a trace, including its pipeline if it has one: loadTrace(), or a test's replacement. For worker
+/// Loads files as a trace, with a pipeline if there is one. Calls loadTrace() or, in tests, a replacement. For worker
 /// threads.
 class RunLoader {
 public:
     using Paths = std::vector<std::filesystem::path>;
 
-    /// A function that returns a LoadedTrace, given the user's statements about the trace, and `request`, which it
-    /// applies to all traces …
+    /// `load` receives the user's hints about the trace and returns a LoadedTrace. `request` contains the options for
+    /// all traces.
     template <class Load>
     requires std::is_invocable_r_v < Result<LoadedTrace>,
     const Load&, const Paths&, JobControl&,
         const LoadOptions& > RunLoader(Load load, RecogniseRequest request = {})
         : load_(std::move(load)),
     request_(std::move(request)) {}
-    /// … or one that returns a Run.
+    /// Like the previous constructor, for a function that returns a Run.
     template <class Load>
     requires std::is_invocable_r_v < Result<Run>,
     const Load&, const Paths&,
@@ -165,12 +165,12 @@ public:
               return LoadedTrace{std::move(run)};
           }) {}
 
-    /// `taught` takes precedence over everything else known about the trace.
+    /// `taught` takes precedence over all other information about the trace.
     [[nodiscard]] Result<LoadedTrace> trace(const Paths& paths, JobControl& control,
                                             const LoadOptions& taught = {}) const {
         return load_(paths, control, taught);
     }
-    /// A trace without a pipeline is an error.
+    /// Returns an error if the trace has no pipeline.
     [[nodiscard]] Result<Run> run(const Paths& paths, JobControl& control) const;
     [[nodiscard]] const RecogniseRequest& request() const { return request_; }
 
@@ -179,30 +179,30 @@ private:
     RecogniseRequest request_;
 };
 
-/// Sets the thresholds of findings for sessions that are created later. They apply to the whole process. Any thread.
+/// Sets the thresholds of findings for sessions that are created later in this process. Any thread.
 void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Thresholds findingThresholds();
 
 /// Analyses every step of `run`. Errors: Cancelled if `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control, TraceSource source = {});
-/// The session of a run that has already been analysed. Errors: like those of the previous function.
+/// Creates the session of a run that has already been analysed. Errors: those of the previous function.
 [[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control,
                                              TraceSource source = {});
 
-/// Analyses a run that was just loaded. Errors: Input if it has no step, and Cancelled.
+/// Analyses a run that was just loaded. Errors: Input if the run has no step, and Cancelled.
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control);
 
-/// The session of a trace without a pipeline, or of the beginning of a trace. `loaded` contains the reason if there is
-/// no pipeline. Errors: Cancelled; that reason; Input if the trace contains neither slices nor counters.
+/// Creates the session of a trace without a pipeline, or of the first part of a trace. If there is no pipeline,
+/// `loaded` contains the reason. Errors: Cancelled; this reason; Input if the trace has neither slices nor counters.
 [[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source = {});
 
-/// Loads and analyses, with or without a pipeline. For worker threads. Errors are those of Taught::options(), of the
-/// loader, and of both kinds of sessions.
+/// Loads and analyses a trace, with or without a pipeline. For worker threads. Errors: those of Taught::options(), of
+/// the loader, and of the functions above.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                              JobControl& control, const Taught& taught = {});
 
-/// The interval `seen` in a trace whose beginning was shown, on the clock of Trace::originInFile(). None if the
-/// interval and the trace do not overlap.
+/// Converts an interval that was visible in a preview to the complete trace, with the clock of Trace::originInFile().
+/// None if the interval and the trace do not overlap.
 [[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
 
 } // namespace bubblescope::gui

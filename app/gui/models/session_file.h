@@ -9,31 +9,31 @@
 
 namespace bubblescope::gui {
 
-/// A trace in a session file: its files and its view.
+/// A trace in a session file, with its view.
 struct SavedTrace {
     std::vector<std::filesystem::path> files;   ///< files that were opened together
-    std::vector<std::filesystem::path> compare; ///< the run it is compared with; empty = none
-    ViewSnapshot view;                          ///< without reference and highlights, which are recomputed
+    std::vector<std::filesystem::path> compare; ///< files of the run for comparison; empty = none
+    ViewSnapshot view;                          ///< does not include reference and highlights, which are computed again
     bool ideal = false;                         ///< true if the ideal step was shown
-    Taught taught = {};                         ///< how to find its pipeline, if a user specified that
+    Taught taught = {};                         ///< hints for finding the pipeline, if the user specified any
 };
 
 /// The state of a window, saved to a file that others can open.
 struct SavedSession {
     std::vector<SavedTrace> traces; ///< one per tab
-    int current = 0;                ///< index of the tab in front
-    std::string docks;              ///< arrangement of the panels, in the window's format; may be empty
+    int current = 0;                ///< index of the selected tab
+    std::string docks;              ///< layout of the panels in the format of QMainWindow; may be empty
 };
 
-/// The suffix of session files.
+/// Suffix of session files.
 inline constexpr std::string_view kSessionSuffix = ".bubblescope-session.json";
 [[nodiscard]] bool isSessionFile(const std::filesystem::path& file);
 
-/// Paths are returned absolute. Errors: Input, naming the file, the position in it and the expected content.
+/// Returns absolute paths. Errors: Input, with the file, the position in the file and the expected content.
 [[nodiscard]] Result<SavedSession> readSession(const std::filesystem::path& file);
 
-/// Replaces an existing file. Traces below the file's folder are stored with relative paths, so that the file and the
-/// traces can be moved together. Errors: Input if the file cannot be written.
+/// Replaces an existing file. Traces below the folder of the file are stored with relative paths, so that they can be
+/// moved together with the file. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeSession(const std::filesystem::path& file, const SavedSession& session);
 
 } // namespace bubblescope::gui

@@ -8,32 +8,32 @@
 
 namespace bubblescope::gui {
 
-/// Navigation between items. Pure functions; an empty item means that there is none.
+/// Functions for navigating between items. An empty item means that there is no such item.
 
-/// The op after (`direction` +1) or before (−1) the item on its rank, across steps. For bubbles and transfers, the
-/// nearest op in that direction; for slices of lines without ops, the next slice in their row.
+/// Op after (`direction` +1) or before (−1) the item on the same rank, across steps. For bubbles and transfers, the
+/// nearest op in that direction. For slices on lines without ops, the next slice in the same row.
 [[nodiscard]] ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction);
 
-/// The op that produced the input of an op, or that sent a transfer, see producerOf(); for a slice, the op around it,
-/// or the slice from which an arrow to it starts.
+/// Op that produced the input of an op or sent a transfer; see producerOf(). For a slice, the enclosing op, or the
+/// slice at the start of a flow arrow that ends at it.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
-/// The op that uses the output of an op, or that receives a transfer, see consumerOf(); for a slice, the slice to which
-/// an arrow from it leads.
+/// Op that uses the output of an op or receives a transfer; see consumerOf(). For a slice, the slice at the end of a
+/// flow arrow that starts at it.
 [[nodiscard]] ItemRef consumer(const Session& session, const ItemRef& from);
 
-/// The other half of an overlapped pair; empty for ops that run alone and for other items.
+/// The other op of an overlapped pair; empty for ops that run alone and for other items.
 [[nodiscard]] ItemRef otherHalf(const Session& session, const ItemRef& from);
 
-/// The op of a line that runs at `time`, or the nearest one; empty if the line has none.
+/// Op that runs on a line at `time`, or the nearest op; empty if the line has no ops.
 [[nodiscard]] ItemRef opNear(const Session& session, int line, TimeNs time);
 
-/// Totals of an interval.
+/// Statistics for a time range.
 struct RangeStats {
     struct RankStats {
         TimeNs busy{0};   ///< time covered by ops
-        TimeNs bubble{0}; ///< in bubbles
-        int ops = 0;      ///< ops that overlap the interval
+        TimeNs bubble{0}; ///< time in bubbles
+        int ops = 0;      ///< number of ops that overlap the range
     };
     TimeRange range;
     std::vector<RankStats> ranks; ///< one per line
@@ -41,31 +41,31 @@ struct RangeStats {
     [[nodiscard]] TimeNs busy() const;
     [[nodiscard]] TimeNs bubble() const;
     [[nodiscard]] int ops() const;
-    /// Fraction of all ranks' time.
+    /// Busy fraction of the time of all ranks.
     [[nodiscard]] double busyFraction() const;
 };
 
-/// Logarithmic in the number of all ops, linear in those within the interval. Both halves of an overlapped pair count
-/// as ops, but their time counts once.
+/// Logarithmic in the number of all ops, linear in the number of ops in the range. An overlapped pair counts as two
+/// ops, but its time counts only once.
 [[nodiscard]] RangeStats statsOf(const Session& session, const TimeRange& range);
 
-/// The nearest start or end of an op, bubble, transfer or check on a line, at most `reach` from `time`; `time` itself
-/// if there is none.
+/// Nearest start or end of an op, bubble, transfer or check on a line, at most `reach` from `time`. Returns `time` if
+/// there is none.
 [[nodiscard]] TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach);
 
-/// The line that shows a counter of the trace: the first with tracks of its process. `clock` is that of the line.
+/// Line that shows a counter: the first line with tracks of the counter's process. `clock` is the line's clock.
 struct CounterLine {
-    int line = -1; ///< −1 for a counter without values, or of a process that has no line
+    int line = -1; ///< −1 for counters without values and for processes without a line
     ClockFit clock;
 };
-/// One for each of Trace::counters().
+/// One element for each of Trace::counters().
 [[nodiscard]] std::vector<CounterLine> counterLines(const Session& session);
 
-/// A check as an item; empty if it ran in none of the run's steps. `check` is its index in CheckLog::checks.
+/// Item for a check, which is an index in CheckLog::checks. Empty if the check did not run in a step of the run.
 [[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
 
-/// The check to show for a cell of the coverage: its first mismatch, or its latest completed check. Empty if none of
-/// them ran in a step of the run.
+/// Check that represents a cell of the coverage table: the first mismatch or, without mismatches, the latest completed
+/// check. Empty if no check ran in a step of the run.
 [[nodiscard]] ItemRef checkOf(const Session& session, const CheckPlace& place, const CoverageMap::Column& column);
 
 } // namespace bubblescope::gui

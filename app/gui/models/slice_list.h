@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Slices, one per row. Sorts numerically by kSortRole.
+/// Table model with one slice per row. kSortRole sorts numerically.
 class SliceListModel : public QAbstractTableModel {
     Q_OBJECT
 

@@ -9,35 +9,35 @@
 
 namespace bubblescope::gui {
 
-/// A name below the names that enclose it, in all stacks together.
+/// A frame of a flame graph: a name with its path of enclosing names, merged from all stacks.
 struct StackNode {
     StringId name = 0;
-    int parent = -1; ///< an earlier node; −1 for the root
+    int parent = -1; ///< index of an earlier node; −1 for the root
     int depth = 0;   ///< 0 for the root
     TimeNs total{0};
-    TimeNs self{0}; ///< without the slices inside
+    TimeNs self{0}; ///< time without nested slices
     std::size_t count = 0;
     SliceId longest = kNoId;
     TimeNs longest_time{0};
 };
 
-/// The stacks of some tracks in a time range, merged by name: the content of a flame graph. Node 0 is the root, which
-/// includes all others; parents come before their children.
+/// Stacks of some tracks in a time range, merged by name, as in a flame graph. Node 0 is the root; parents precede
+/// their children.
 struct StackTree {
     std::vector<StackNode> nodes;
-    bool cut = false; ///< true if there were more paths than kMost
+    bool cut = false; ///< true if paths beyond the first kMost were dropped
 
     static constexpr std::size_t kMost = 100'000;
 };
 
-/// `tracks` are ascending; none: all tracks of hosts, or all tracks if there are no hosts. Only time within the range
-/// counts. Linear in the number of slices that overlap the range. If asked to stop, returns early with an incomplete
-/// tree. Any thread.
+/// `tracks` must be ascending. By default, all host tracks are included, or all tracks if there are no host tracks.
+/// Only time within the range counts. Linear in the number of slices that overlap the range. Returns an incomplete tree
+/// if a stop is requested. Any thread.
 [[nodiscard]] StackTree stackTree(const Session& session, const TimeRange& range, const std::vector<TrackId>& tracks,
                                   std::stop_token stop = {});
 
-/// The names around those of one name and directly inside them, with the times of the calls between the two; or all
-/// names with their own times. Sorted by total time, descending. A name nested in itself counts once.
+/// Callers and callees of one name, with the time of the calls; without a name, all names with their times. Sorted by
+/// total time, descending. Recursive calls count only once.
 struct CallTables {
     std::vector<RangeRow> callers;
     std::vector<RangeRow> callees;
@@ -45,7 +45,7 @@ struct CallTables {
 [[nodiscard]] CallTables callsOf(const Session& session, const StackTree& tree, StringId name);
 [[nodiscard]] std::vector<RangeRow> namesOf(const Session& session, const StackTree& tree);
 
-/// All slices with a name, on all lines, ascending. Linear in the trace. Any thread.
+/// All slices with a name on all lines, ascending. Linear in the size of the trace. Any thread.
 [[nodiscard]] std::vector<SliceId> slicesOf(const Session& session, StringId name, std::stop_token stop = {});
 
 } // namespace bubblescope::gui

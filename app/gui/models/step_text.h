@@ -5,12 +5,12 @@
 
 namespace bubblescope::gui {
 
-/// A description of a step's time and waits, or the size of a trace without steps; shown while nothing is selected.
+/// Describes the duration and waits of a step, or the size of a trace without steps. Shown while nothing is selected.
 [[nodiscard]] ItemDescription describeStep(const Session& session, int step);
 
-/// The utilisation in a step, with a note if it exceeds the peak.
+/// Model FLOPs utilisation in a step, with a note if it exceeds the peak.
 [[nodiscard]] QString modelUseShare(const ModelUse& use, TimeNs step);
-/// The rate that the devices reach in a step, and what it counts.
+/// Compute rate of the devices in a step, and the definition of that rate.
 [[nodiscard]] QString modelUseText(const ModelUse& use, TimeNs step);
 
 } // namespace bubblescope::gui

@@ -21,7 +21,7 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The results of a run's checks: a map of the checked ops, and each difference with its verdict. A click shows the
+/// Results of the checks in a run: a map of the checked ops, and all mismatches with their verdicts. A click shows the
 /// check on the timeline.
 class CheckResults : public QWidget {
     Q_OBJECT
@@ -29,9 +29,9 @@ class CheckResults : public QWidget {
 public:
     CheckResults(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// True if the open run has checks.
+    /// True if the open run contains checks.
     [[nodiscard]] bool any() const;
-    /// A one-sentence summary; empty without checks.
+    /// Summary in one sentence; empty without checks.
     [[nodiscard]] QString headline() const;
     [[nodiscard]] const CoverageMap& map() const { return cells_; }
 
@@ -51,9 +51,9 @@ private:
     FillWhenVisible* fill_;
 };
 
-/// The results of a run's A/A checks, and the checks that its bubbles could hold: slots, the plan, and how soon each op
-/// of each chunk would be checked. A run without checks has only the plan. A click on a slot or a cell shows it on the
-/// timeline. The plan is made when the panel is first visible.
+/// Results of the A/A checks in a run, and a plan of the checks that fit into its bubbles: slots, checks, and the
+/// number of steps until each op of each chunk is checked. A run without checks has only the plan. A click on a slot or
+/// a cell shows it on the timeline. The plan is computed when the panel is first visible.
 class AadiffPanel : public QWidget {
     Q_OBJECT
 

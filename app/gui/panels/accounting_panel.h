@@ -17,10 +17,10 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// A part of a bar: a piece of the accounting, or none for the wait for the other replicas after the rank's step.
+/// A part of a bar: a piece of the accounting, or none for the wait for other replicas after the step of the rank.
 using ShownPiece = std::optional<AccountPiece>;
 
-/// Legend of the pieces' colours, on as many lines as necessary.
+/// Legend for the colours of the pieces, on as many lines as necessary.
 class PieceLegend : public QWidget {
     Q_OBJECT
 
@@ -43,22 +43,22 @@ private:
     std::vector<ShownPiece> pieces_;
 };
 
-/// A chart of how the ranks' time was spent: one bar per rank in the current step, or one bar per step for one rank or
-/// all ranks. A click on a piece marks its places on the timeline.
+/// Chart of the time spent by the ranks: one bar per rank for the current step, or one bar per step for one rank or all
+/// ranks. A click on a piece highlights its intervals on the timeline.
 class AccountingPanel : public QWidget {
     Q_OBJECT
 
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// The chart, brought up to date even if the panel is hidden.
+    /// Updates the chart if necessary, because it is not updated while the panel is hidden.
     [[nodiscard]] BarChart& chart();
 
 signals:
     void filled(const std::vector<bubblescope::gui::ShownPiece>& pieces);
 
 private:
-    /// The content of a bar: a step and a rank, or all ranks.
+    /// Content of a bar: a step with one rank or all ranks.
     struct Row {
         int step = 0;
         std::optional<int> rank;
@@ -84,7 +84,7 @@ private:
     std::vector<Row> rows_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;
-    /// A clicked piece, kept until the diagnosis of its step has been made.
+    /// A clicked piece, stored until the diagnosis of its step is available.
     struct Choice {
         int bar = 0;
         int part = 0;
@@ -92,7 +92,7 @@ private:
     std::optional<Choice> waiting_;
 };
 
-/// "forward", "exposed communication", "waiting for replicas".
+/// Such as "forward", "exposed communication" or "waiting for replicas".
 [[nodiscard]] QString pieceText(const ShownPiece& piece);
 
 } // namespace bubblescope::gui

@@ -6,20 +6,20 @@
 
 namespace bubblescope::gui {
 
-/// Suggested changes, sorted by the resulting step time, each with its gain and its drawbacks.
+/// Table of suggested changes with their gains and drawbacks, sorted by the resulting step time.
 class AdviceTable : public QTableWidget {
     Q_OBJECT
 
 public:
     explicit AdviceTable(QWidget* parent = nullptr);
 
-    /// The numbers come first, so that they stay in view in a narrow panel.
+    /// Columns with numbers come first so that they remain visible in a narrow panel.
     enum Column { StepColumn, GainColumn, ChangeColumn, CatchColumn, ColumnCount };
 
-    /// `chunks` is the run's number of chunks per rank. The recommended change is bold.
+    /// `chunks` is the number of chunks per rank in the run. The recommended change is bold.
     void show(const Advice& advice, int chunks);
     void clear();
-    /// The change of a row in the syntax of `whatif --if`.
+    /// Change in a row, in the syntax of `whatif --if`.
     [[nodiscard]] QString changeAt(int row) const;
 
 signals:

@@ -16,21 +16,21 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The anomalies, most costly first: a table, and the selected one in full with its evidence and a suggestion.
-/// Activating one shows it on the timeline.
+/// Table of anomalies, the most costly first, with the details, evidence and suggestion for the selected anomaly.
+/// Activating an anomaly shows it on the timeline.
 class AnomalyPanel : public QWidget {
     Q_OBJECT
 
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// The table, brought up to date even if the panel is hidden.
+    /// Updates the table if necessary, because it is not updated while the panel is hidden.
     [[nodiscard]] QTableView& table();
     /// Selects the finding at this index of the report.
     void choose(std::size_t finding);
 
 signals:
-    /// The user asks how long the step would take without the anomaly; see changeFor().
+    /// Emitted when the user requests a prediction of the step without the anomaly; see changeFor().
     void whatIfRequested(const QString& change);
 
 private:

@@ -13,16 +13,16 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// The answer for the open trace, at the top of its tab: one line per statement of the headline, with the gain from its
-/// action, which gets a line of its own if there is space. A click on a line, or Enter, requests its evidence.
+/// Shows the answer for the open trace, one line per statement of the headline. A line includes the gain from the
+/// suggested action, which is on a separate line if there is space. A click on a line, or Enter, requests the evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies the answer. The bar is hidden if the answer has no statements. `figures` follow the verdict on a trace
-    /// without a pipeline.
+    /// Copies the answer. Without statements, the bar is hidden. `figures` are key figures to append to the verdict on
+    /// a trace without a pipeline.
     void show(const Answer& answer, const QString& figures = {});
     void clear();
     /// The lines as plain text.
@@ -47,7 +47,7 @@ private:
         QString gain;
         bool is_action = false;
     };
-    /// True if the action of the last statement gets a line of its own.
+    /// True if the action of the last statement is on a separate line.
     [[nodiscard]] static bool hasOwnAction(const std::vector<Shown>& shown);
     void splitAction();
     void applyTheme();

@@ -18,7 +18,7 @@ class QSlider;
 
 namespace bubblescope::gui {
 
-/// An error shown in the window: what happened, where, and what to do. Stays until closed or replaced; never modal.
+/// Non-modal bar that shows an error with its location and remedy. Remains until it is closed or replaced.
 class MessageBar : public QFrame {
     Q_OBJECT
 
@@ -26,7 +26,7 @@ public:
     explicit MessageBar(QWidget* parent = nullptr);
 
     void showError(const Error& error);
-    /// Shows the error in English whatever the language is, for a machine without fonts for it.
+    /// Shows the error in English, for machines without fonts for the selected language.
     void showInEnglish(const Error& error);
     [[nodiscard]] QString text() const;
     void setTheme(const Theme& theme);
@@ -38,18 +38,18 @@ private:
     QLabel* details_;
 };
 
-/// A question shown in the window, with buttons for the answers. Hidden until the question is asked.
+/// Bar with a question and a button per answer. Hidden until the question is asked.
 class QuestionBar : public QFrame {
     Q_OBJECT
 
 public:
     QuestionBar(const QString& text, QWidget* parent = nullptr);
 
-    /// `name` is the button's object name.
+    /// `name` is the object name of the button.
     void addAnswer(const char* name, const QString& title, const std::function<void()>& then);
 };
 
-/// The progress of loading: name, amount, estimated time, and a cancel button. Hidden while nothing is being loaded.
+/// Shows the progress of loading: name, amount, estimated time, and a cancel button. Hidden while nothing is loading.
 class LoadIndicator : public QWidget {
     Q_OBJECT
 
@@ -66,13 +66,13 @@ private:
 
     QString loading_;
     ProgressEstimate estimate_;
-    QElapsedTimer since_; ///< start of the load
+    QElapsedTimer since_; ///< running since the start of the load
     QLabel* name_;
     QProgressBar* bar_;
 };
 
-/// A slider between the observed step and the reference drawn below it, with the time gained at that point. Hidden
-/// without a reference.
+/// Slider that interpolates between the observed step and the reference below it, and shows the time saved. Hidden if
+/// there is no reference.
 class ReferenceBar : public QWidget {
     Q_OBJECT
 

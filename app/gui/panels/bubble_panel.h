@@ -15,15 +15,15 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// The bubble table with a step selector. Selecting a row shows its bubbles on the timeline; selecting a bubble there
-/// marks its row.
+/// Table of bubbles with a step selector. Selecting a row shows its bubbles on the timeline; selecting a bubble on the
+/// timeline marks its row.
 class BubblePanel : public QWidget {
     Q_OBJECT
 
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// The table, brought up to date even if the panel is hidden.
+    /// Updates the table if necessary, because it is not updated while the panel is hidden.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 
@@ -43,7 +43,7 @@ private:
     QToolButton* previous_;
     QToolButton* next_;
     FillWhenVisible* fill_;
-    bool following_ = false; ///< true while the timeline's selection changes the row
+    bool following_ = false; ///< true while a selection on the timeline changes the row
 };
 
 } // namespace bubblescope::gui

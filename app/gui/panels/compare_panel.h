@@ -24,23 +24,23 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// The state of a ComparePanel, to be restored later in another tab or by a rebuilt panel.
+/// State of a ComparePanel, which another tab or a recreated panel can restore.
 struct SavedComparison {
     QStringList paths;        ///< files of the other run; empty = no comparison
-    ComparisonPtr comparison; ///< null if it was not ready
-    bool below = false;       ///< true if the other run was drawn below
+    ComparisonPtr comparison; ///< null if not yet available
+    bool below = false;       ///< true if the other run was drawn below the open run
 };
 
-/// Compares the open run with another one, measure by measure, sorted by cost, with filters. The other run's step with
-/// the same number can be drawn below the open run's, on the same axis; ops that differ are coloured. A click shows a
-/// measure's places on the timeline.
+/// Table of the differences between the open run and another run, sorted by cost, with filters. Optionally draws the
+/// other run's step with the same number below the open run and colours ops that differ. A click on a measure shows its
+/// items on the timeline.
 class ComparePanel : public QWidget {
     Q_OBJECT
 
 public:
     ComparePanel(ViewState& state, RunLoader loader, const ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// A run that can be compared with: a name and its paths.
+    /// A run available for comparison: a name and its paths.
     struct Choice {
         QString name;
         QStringList paths;
@@ -51,15 +51,15 @@ public:
     };
     /// Choices offered in addition to files and folders.
     void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
-    /// Asks the user for the other run.
+    /// Opens a dialog to choose the other run.
     void choose();
-    /// Loads in the background; a newer call supersedes it. Requires an open trace; if that has no pipeline, the
-    /// activity of devices is compared.
+    /// Loads the other run in the background; a later call cancels it. Requires an open trace. For traces without a
+    /// pipeline, compares the activity of the devices.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
     [[nodiscard]] SavedComparison state() const;
-    /// Restores the state for the session that is open now; compares again if the comparison was not ready. An empty
-    /// state clears the panel.
+    /// Restores the state for the current session; restarts the comparison if it was incomplete. An empty state clears
+    /// the panel.
     void restore(const SavedComparison& saved);
 
 signals:
@@ -97,7 +97,7 @@ private:
     BackgroundJob job_;
     QStringList paths_;
     ComparisonPtr comparison_;
-    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< steps of the other run, by the open run's step
+    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< steps of the other run, by step of the open run
     ComparisonModel* model_;
     SortedChanges* sorted_;
     ReportTableModel* activity_; ///< for traces without a pipeline
@@ -105,11 +105,11 @@ private:
     QLabel* headline_;
     QPushButton* choose_;
     QCheckBox* below_;
-    QCheckBox* align_; ///< aligns the step below at the selected op instead of at its start
+    QCheckBox* align_; ///< aligns the steps at the selected op instead of at their start
     QComboBox* kinds_;
     QLineEdit* words_;
     QCheckBox* beyond_;
-    QLabel* differences_; ///< legend of the changes of ops drawn below, with counts
+    QLabel* differences_; ///< legend with counts for the changed ops in the step below
 };
 
 } // namespace bubblescope::gui

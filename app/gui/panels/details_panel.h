@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 
 struct Fact;
 
-/// All facts about the selected item, with the less important ones folded, or about the step while nothing is selected.
+/// All facts about the selected item, or about the step if nothing is selected. Less important facts are folded.
 class DetailsPanel : public QScrollArea {
     Q_OBJECT
 
@@ -21,7 +21,7 @@ public:
     DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QString title() const;
-    /// The value of the fact called `name`; empty if it is not shown.
+    /// Value of the fact called `name`; empty if the fact is not shown.
     [[nodiscard]] QString value(const QString& name) const;
 
 private:
@@ -35,7 +35,7 @@ private:
     QLabel* note_;
     QGridLayout* grid_;
     QToolButton* more_;
-    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< reused; extra ones are hidden
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< widgets are reused; unused ones are hidden
 };
 
 } // namespace bubblescope::gui

@@ -15,14 +15,14 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// Shows how each device of a trace without a pipeline spent its time, as a stacked bar of compute, communication,
-/// copies, and idle time by cause. If there are no devices, it shows each host thread instead. A click on a bar shows
-/// it on the timeline.
+/// For traces without a pipeline: a stacked bar per device with compute, communication, copies, and idle time by
+/// cause. If there are no devices, a bar per host thread. A click on a bar shows the device or thread on the
+/// timeline.
 class DevicesPanel : public QWidget {
     Q_OBJECT
 
 public:
-    /// Both must outlive the panel.
+    /// `state` and `themes` must outlive the panel.
     DevicesPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] BarChart& chart();

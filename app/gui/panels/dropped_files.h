@@ -11,14 +11,14 @@ namespace bubblescope::gui {
 
 class ViewState;
 
-/// The files and folders in a drag that are on this machine.
+/// Paths of the local files and folders in a drag.
 [[nodiscard]] QStringList localPaths(const QMimeData& data);
 
-/// Accepts a drop as a copy, because a source that offers to move a file deletes it when the move is accepted.
+/// Accepts a drop as a copy. If it were accepted as a move, the source would delete the file.
 void acceptAsCopy(QDropEvent& event);
 
-/// Accepts files dropped on a window, and asks what to do with them: they may be the ranks of one run, several runs, or
-/// a run to compare with. A child of the window; GUI thread only.
+/// Accepts files dropped on a window and asks the user how to open them: as the ranks of one run, as several runs, or
+/// as a run to compare with. A child of the window; GUI thread only.
 class FileDrops : public QObject {
     Q_OBJECT
 
@@ -26,11 +26,11 @@ public:
     FileDrops(QWidget& window, const ViewState& state);
 
 signals:
-    /// Open the files instead of the open trace.
+    /// Requests that the files replace the open trace.
     void openRequested(const QStringList& paths);
-    /// Open the files as one run in a new tab.
+    /// Requests that the files be opened as one run in a new tab.
     void openBesideRequested(const QStringList& paths);
-    /// Open each file in its own tab.
+    /// Requests that each file be opened in a separate tab.
     void openEachRequested(const QStringList& paths);
     void compareRequested(const QStringList& paths);
 

@@ -13,27 +13,27 @@ namespace bubblescope::gui {
 /// Shows a dialog that deletes itself when it is closed.
 void openDialog(QDialog* dialog);
 
-/// Dialogs for files. Each returns immediately, and calls `chosen` with the user's answer unless the dialog is
-/// dismissed or `window` no longer exists.
+/// File dialogs. Each function returns immediately. When the user accepts the dialog, it calls `chosen`, unless
+/// `window` no longer exists.
 using FilesChosen = std::function<void(const QStringList& files)>;
 using FileChosen = std::function<void(const QString& file)>;
 
-/// Asks for existing traces, leaving out files of notes.
+/// Opens a dialog for existing traces, without files that contain notes.
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen);
 void askForTraceFolder(QWidget& window, const FilesChosen& chosen);
 void askForSession(QWidget& window, const FileChosen& chosen);
 
-/// A file to write.
+/// A file to be written.
 struct NewFile {
     QString title;  ///< title of the dialog
-    QString name;   ///< suggested; may be empty
-    QString suffix; ///< suffix added to a name without one
+    QString name;   ///< suggested file name; may be empty
+    QString suffix; ///< suffix for names without a suffix
     QString filter; ///< such as "Tables (*.csv)"
 };
-/// Starts in the folder where the user last saved, at first the documents folder, because the folder of the open trace
-/// may belong to other people.
+/// Starts in the last folder that the user saved to, initially the documents folder, because the folder of the open
+/// trace may belong to other users.
 void askWhereToSave(QWidget& window, const NewFile& file, const FileChosen& chosen);
-/// Asks for the file of a session, with its suffix.
+/// Opens a dialog for the name of a session file, and adds the suffix.
 void askWhereToSaveSession(QWidget& window, const QString& name, const FileChosen& chosen);
 
 } // namespace bubblescope::gui

@@ -20,8 +20,8 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// A line that takes one value, or a list with one value for each stage or rank, separated by commas, semicolons or
-/// white space, so that columns of spreadsheets can be pasted. Invalid text shows an error directly below the line.
+/// Input field for one value, or for a list with one value per stage or rank. Values are separated by commas,
+/// semicolons or whitespace, so that spreadsheet columns can be pasted. An error is shown directly below the field.
 class ListField : public QWidget {
     Q_OBJECT
 
@@ -29,14 +29,14 @@ public:
     enum class Each { Stage, Rank };
     using Parse = std::function<Result<std::int64_t>(const std::string&)>;
 
-    /// Adds a row to a form. `name` is the line's object name, `label` also its accessible name.
+    /// Adds a row to a form. `name` is the object name of the input field; `label` is also its accessible name.
     ListField(QFormLayout& form, const char* name, const QString& label, Parse parse, ThemeManager& themes);
 
     void setText(const QString& text);
     void setPlaceholder(const QString& text);
     [[nodiscard]] QString text() const;
-    /// One value, or one for each of `count`; empty if the line is empty. Nothing if the line is invalid, in which case
-    /// it shows an error.
+    /// One value, or `count` values; an empty list if the field is empty. Returns nothing if the text is invalid; the
+    /// field then shows an error.
     [[nodiscard]] std::optional<std::vector<std::int64_t>> values(std::size_t count, Each each);
 
 signals:
@@ -52,11 +52,11 @@ private:
     ThemeManager& themes_;
 };
 
-/// A time, in milliseconds if it has no unit. Errors: Usage.
+/// Parses a time, in milliseconds if it has no unit. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parseMilliseconds(const std::string& text);
-/// An integer of at least 1. Errors: Usage.
+/// Parses an integer of at least 1. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parseCount(const std::string& text);
-/// Times in the format of ListField: "5, 5, 5.25"; a single one if all are equal.
+/// Formats times for a ListField, such as "5, 5, 5.25"; a single value if all are equal.
 [[nodiscard]] QString listOfMilliseconds(const std::vector<TimeNs>& times);
 
 } // namespace bubblescope::gui
