@@ -1,16 +1,16 @@
 /* Checks in the bubbles of any framework's pipeline: the C interface.
  *
- * A framework that runs a pipeline reports the ops of its rank, and asks in its bubbles what to compute again. It
- * passes in the digests of both executions and gets verdicts back. Ops, checks and digests are written to a trace file
- * that `bubblescope analyze` and `bubblescope aadiff compare` read.
+ * A framework that runs a pipeline reports the ops of its rank. In each bubble, it requests computations to repeat,
+ * passes the digests of both executions, and receives verdicts. Ops, checks and digests are written to a trace file
+ * that `bubblescope analyze` and `bubblescope aadiff compare` can read.
  *
- * Use, on every rank:
+ * Usage on every rank:
  *
  *     bubblescope_aadiff_open(&config, &session);
  *     for each step:
  *         bubblescope_aadiff_begin_step(session, step);
  *         for each op:
- *             in the bubble before it, again and again, while bubblescope_aadiff_ask(session, 0, &task) == 1:
+ *             in the bubble before the op, repeatedly, while bubblescope_aadiff_ask(session, 0, &task) == 1:
  *                 compute the task's layer again on its inputs and pass the digest of the result to
  *                 bubblescope_aadiff_checked(), or call bubblescope_aadiff_given_up() if the step would have to wait
  *             compute the op; pass the digest of each layer's output to bubblescope_aadiff_computed(), at least for
@@ -20,15 +20,15 @@
  *         bubblescope_aadiff_end_step(session);
  *     bubblescope_aadiff_close(session);
  *
- * Send an op's results before asking: work queued before a send delays it.
+ * Send the results of an op before calling bubblescope_aadiff_ask(): work queued before a send delays the send.
  *
- * All functions may be called by any thread. Calls for one session are serialised; a session must not be used while
- * or after it is closed. No function throws or ends the process. Texts are UTF-8. Times are nanoseconds of
- * CLOCK_MONOTONIC, as returned by bubblescope_aadiff_now().
+ * All functions may be called by any thread. Calls for one session are serialised. A session must not be used during
+ * or after bubblescope_aadiff_close(). No function throws or ends the process. Strings are UTF-8. Times are in
+ * nanoseconds of CLOCK_MONOTONIC, as returned by bubblescope_aadiff_now().
  *
  * Functions that return int return BUBBLESCOPE_AADIFF_ERROR (-1) on failure; bubblescope_aadiff_error() then returns
  * the reason. The first member of each struct is its size, so that later versions may add members. Members that an
- * older caller's struct lacks count as 0.
+ * older caller's struct does not contain count as 0.
  */
 #ifndef BUBBLESCOPE_AADIFF_H
 #define BUBBLESCOPE_AADIFF_H

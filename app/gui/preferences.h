@@ -12,14 +12,14 @@
 
 namespace bubblescope::gui {
 
-/// The user's choices for the whole app, and what the app remembers between starts: theme, language, the mouse wheel,
-/// the place of notes, the font size, the format of times, the thresholds of findings, the step shown first, the kinds
-/// of lanes shown, and the window's layout. In QSettings. Lives on the GUI thread.
+/// Settings that persist between starts of the app: theme, language, effect of the mouse wheel, location of notes, font
+/// size, format of times, thresholds of findings, initial step, visible kinds of lanes, and window layout. Stored in
+/// QSettings. Lives on the GUI thread.
 class Preferences : public QObject {
     Q_OBJECT
 
 public:
-    /// The objects that the settings apply to. They must outlive the preferences.
+    /// Objects that the settings apply to. They must outlive the preferences.
     struct Targets {
         ThemeManager& themes;
         LanguageManager& languages;
@@ -27,7 +27,7 @@ public:
         ViewState& state;
     };
 
-    /// Applies the stored settings. If `remember` is false, nothing is read or written.
+    /// Applies the stored settings. If `remember` is false, QSettings is neither read nor written.
     Preferences(const Targets& targets, bool remember);
 
     [[nodiscard]] bool remember() const { return remember_; }
@@ -37,10 +37,10 @@ public:
     void chooseWheel(TimeView::Wheel wheel);
     void chooseNotePlace(NotePlace place);
     void chooseStepShownFirst(StepShownFirst which);
-    /// In points; 0 = the system's size.
+    /// Font size in points; 0 = the system's font size.
     void chooseFontSize(int points);
     void chooseTimeStyle(const TimeStyle& style);
-    /// Applies to traces that are opened later.
+    /// Affects traces that are opened later.
     void chooseThresholds(const Thresholds& thresholds);
     [[nodiscard]] TimeView::Wheel wheel() const { return wheel_; }
     [[nodiscard]] ThemeChoice theme() const { return to_.themes.choice(); }
@@ -49,18 +49,18 @@ public:
     [[nodiscard]] StepShownFirst stepShownFirst() const { return step_shown_first_; }
     [[nodiscard]] int fontSize() const { return font_size_; }
 
-    /// True if the user should be asked, because the answer would be remembered and the user has not answered yet.
+    /// True if the app should ask the user, because the answer would be stored and has not been given yet.
     [[nodiscard]] bool asksForWheel() const;
     [[nodiscard]] bool asksForNotePlace() const;
 
-    /// A window's position and size, and the arrangement of its docks. Empty if there is none.
+    /// Geometry of a window and layout of its docks. Empty if not stored.
     struct Layout {
         QByteArray geometry;
         QByteArray docks;
     };
     [[nodiscard]] Layout layout() const;
     void saveLayout(const Layout& layout);
-    /// The kinds of lanes shown are a preference, not a property of the trace.
+    /// The visible kinds of lanes, which are a preference instead of a property of the trace.
     [[nodiscard]] RowChoice rows() const;
     void saveRows(const RowChoice& rows);
 

@@ -8,7 +8,7 @@ class QFormLayout;
 
 namespace bubblescope::gui {
 
-/// All preferences in one place. Each change applies immediately.
+/// Dialog with all preferences. Each change applies immediately.
 class PreferencesDialog : public QDialog {
     Q_OBJECT
 

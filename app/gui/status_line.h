@@ -14,8 +14,8 @@ namespace bubblescope::gui {
 class ElidedLabel;
 class TraceTabs;
 
-/// Fills a window's status bar: a line about the item under the pointer, the progress of loading, and a button with the
-/// number of problems. A message temporarily replaces the line. A child of the bar; GUI thread only.
+/// Content of a window's status bar: a description of the item under the pointer, the progress of loading, and a button
+/// with the number of problems. A message temporarily replaces the description. A child of the bar; GUI thread only.
 class StatusLine : public QObject {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
     StatusLine(QStatusBar& bar, TraceTabs& tabs);
 
     void setHovered(const QString& text);
-    /// Shows the number of problems found while loading; without a count the button is hidden.
+    /// Shows the number of problems found while loading. Without a count, the button is hidden.
     void showProblems(std::optional<std::size_t> count);
 
 signals:

@@ -17,7 +17,7 @@ public:
     ~SvgDevice() override;
 
     [[nodiscard]] QPaintEngine* paintEngine() const override;
-    /// Returns the document after the painter has ended.
+    /// Returns the document. Must be called after the painter has ended.
     [[nodiscard]] QByteArray takeDocument();
 
 private:

@@ -9,16 +9,16 @@
 namespace bubblescope::gui {
 
 /// Records the drawing of a QPainter as a TikZ picture for LaTeX: rectangles, lines, polygons, texts, hatching and
-/// rectangular clips. Texts use the document's own fonts. TikZ has no bitmaps: see hasBitmaps().
+/// rectangular clips. Texts use the fonts of the document. TikZ does not support bitmaps; see hasBitmaps().
 class TikzDevice : public PageDevice {
 public:
     explicit TikzDevice(const QSize& size);
     ~TikzDevice() override;
 
     [[nodiscard]] QPaintEngine* paintEngine() const override;
-    /// True if something was drawn that the document cannot contain.
+    /// True if bitmaps were drawn, which the document cannot contain.
     [[nodiscard]] bool hasBitmaps() const;
-    /// Returns the document after the painter has ended.
+    /// Returns the document. Must be called after the painter has ended.
     [[nodiscard]] QByteArray takeDocument();
 
 private:

@@ -14,32 +14,32 @@ class ThemeManager;
 class TraceTabs;
 class ViewState;
 
-/// Exports of a window: pictures and the report of the open trace, and the command that reports on it. Does nothing
+/// Exports from a window: pictures and the report of the open trace, and the command line for the report. Has no effect
 /// without an open trace. GUI thread only.
 class TraceExports : public QObject {
     Q_OBJECT
 
 public:
-    /// They must outlive the object, which is a child of `centre`.
+    /// The sources must outlive the object, which is a child of `centre`.
     struct Sources {
         const ViewState& state;
         const ThemeManager& themes;
         const TraceTabs& tabs;
         CentralArea& centre;
     };
-    /// Dialogs belong to `window`.
+    /// `window` is the parent of dialogs.
     TraceExports(const Sources& sources, QWidget& window);
 
     void chooseFigure();
-    /// Saves the report as one page, like `analyze`.
+    /// Saves the report as a single page, as `analyze` does.
     void chooseReport();
     void copyCommand();
-    /// Copies a picture of the timeline.
+    /// Copies a picture of the timeline to the clipboard.
     void copyPicture();
 
 signals:
     void written(const bubblescope::Status& status, const QString& file);
-    /// For the status bar.
+    /// Requests a message in the status bar.
     void noted(const QString& text, int milliseconds);
 
 private:

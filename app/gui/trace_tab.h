@@ -12,34 +12,34 @@
 
 namespace bubblescope::gui {
 
-/// An open trace, with its view from when another tab came to the front. For the tab in front ViewState is current, and
-/// these members may be out of date.
+/// An open trace, with its last view if another tab is selected. For the selected tab, ViewState has the current view,
+/// and the members here may be out of date.
 struct TraceTab {
-    QStringList paths; ///< opened together; empty for empty tabs and watched runs
+    QStringList paths; ///< files opened together; empty for empty tabs and watched runs
     QString title;     ///< empty for an empty tab
     SessionPtr session;
     ViewSnapshot view;
     std::optional<TimeRange> seen; ///< see TraceTabs::seenOfBeginning()
     SavedComparison comparison;
     bool ideal = false;            ///< true if the ideal step was shown
-    Taught taught;                 ///< how to find the pipeline, if the user specified that
-    bool first_steps_only = false; ///< the tab has only the first steps or slices; the complete load continues
+    Taught taught;                 ///< hints for finding the pipeline, if the user specified any
+    bool first_steps_only = false; ///< true for a preview while the complete trace is being loaded
     bool live = false;             ///< true if this is the watched run
-    QString alert;                 ///< the worst open alert of a watched run, shown in its tab; empty if there is none
-    /// The reason why the trace of a saved session is not loaded. Everything else is kept as it was saved, and saved
-    /// again.
+    QString alert;                 ///< most severe open alert of a watched run, shown in its tab; may be empty
+    /// Reason why a trace of a saved session was not loaded. The other members then have their saved values, and are
+    /// saved again.
     std::optional<Error> failure;
 
     [[nodiscard]] bool empty() const { return !session && !live && !failure; }
 };
 
 [[nodiscard]] TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught);
-/// The last part of the first path.
+/// Last component of the first path.
 [[nodiscard]] QString nameOfTrace(const QStringList& paths);
-/// The title for the tab bar, including what is shown of the trace.
+/// Title in the tab bar, including the visible part of the trace.
 [[nodiscard]] QString titleOf(const TraceTab& tab);
 
-/// Removes everything that will mean something else once more of the trace is loaded.
+/// Removes data that becomes invalid when the complete trace is loaded.
 void forgetPartOfTrace(ViewSnapshot& view);
 
 [[nodiscard]] QStringList toStrings(const std::vector<std::filesystem::path>& paths);

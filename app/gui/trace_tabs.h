@@ -21,112 +21,112 @@ class IdealOverlay;
 class LiveController;
 class NoteStore;
 
-/// The open traces, one per tab. It loads one trace at a time in the background, and switches the views' state between
-/// tabs. If a trace takes a long time to load, its beginning is shown in the meantime, provided that the front tab is
-/// empty. It reads and writes session files, which list all tabs. There is always at least one tab, which may be empty.
-/// Lives on the GUI thread.
+/// Manages the open traces, one per tab. Loads one trace at a time in the background, and switches the state of the
+/// views between tabs. If loading takes long and the selected tab is empty, shows a preview in the meantime. Reads and
+/// writes session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI
+/// thread.
 class TraceTabs : public QObject {
     Q_OBJECT
 
 public:
-    /// All arguments must outlive the tabs.
+    /// All reference arguments must outlive this object.
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
-    /// The views whose content the tabs save. Call it before anything is opened, and again after a rebuild.
+    /// Sets the views whose content is saved with the tabs. Call it before opening traces and when views are recreated.
     void setViews(ComparePanel& compare, IdealOverlay& ideal);
     /// Creates the tab bar, which is hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
-    /// Loads the paths in the background and, on success, replaces the content of the tab in front, unless that is a
-    /// watched run, which stays in its tab. A newer call supersedes it. A session file replaces all tabs. loaded() is
-    /// emitted once everything requested is loaded.
+    /// Loads the paths in the background. On success, replaces the content of the selected tab, unless that is a
+    /// watched run, which remains in its tab. A later call cancels the load. A session file replaces all tabs. Emits
+    /// loaded() when all requested traces have been loaded.
     void open(const QStringList& paths);
-    /// As above, in a new tab, unless the front tab is empty. Calls are queued.
+    /// Like open(), but in a new tab unless the selected tab is empty. Calls are queued.
     void openBeside(const QStringList& paths);
-    /// Loads the trace in front again, with the user's statements about it.
+    /// Loads the trace of the selected tab again, with hints from the user.
     void reopen(const Taught& taught);
-    /// Loads the trace in front, which was not found, from where the user has located it: from these files, or from
-    /// files with the same names in their folder.
+    /// Loads the missing trace of the selected tab from these files, or from files with the original names in their
+    /// folder.
     void locate(const QStringList& paths);
-    /// Opens each file of the tab in front in its own tab.
+    /// Opens each file of the selected tab in a separate tab.
     void openApart();
-    /// Opens the tab that was closed last again.
+    /// Reopens the tab that was closed last.
     void reopenClosed();
     /// True if any tab has content.
     [[nodiscard]] bool anyOpen() const;
-    /// Cancels the current and all queued loads; cancelled() follows.
+    /// Cancels the current and all queued loads; emits cancelled().
     void cancelLoad();
-    /// Cancels the current load without a signal, for a window that is closing.
+    /// Cancels the current load without a signal, because the window is closing.
     void stopLoad() {
         job_.cancel();
         first_steps_.cancel();
     }
-    /// Opens a tab for a watched run and brings it to the front; an empty front tab is reused. The tab of the
-    /// previously watched run keeps its content.
+    /// Opens and selects a tab for a watched run; reuses the selected tab if it is empty. The tab of the previously
+    /// watched run keeps its content.
     void showLive(const QString& title);
-    /// Marks the tab of the watched run, which may not be in front; an empty text removes the mark.
+    /// Marks the tab of the watched run, which need not be selected. An empty text removes the mark.
     void markLive(const QString& alert);
 
     void show(int tab);
-    /// Closes a tab; if it is the last one, an empty tab remains.
+    /// Closes a tab. If it is the last tab, an empty tab remains.
     void close(int tab);
-    /// Shows the tab `by` positions further, wrapping around.
+    /// Shows the tab `by` positions further, with wraparound.
     void turn(int by);
     [[nodiscard]] int count() const { return static_cast<int>(tabs_.size()); }
     [[nodiscard]] int current() const { return current_; }
     [[nodiscard]] const TraceTab& at(int tab) const { return tabs_[static_cast<std::size_t>(tab)]; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
-    /// The traces that the front trace can be compared with: those of other tabs and, if `recent`, those opened
+    /// Traces to compare with the selected trace: those in other tabs and, if `recent` is true, those opened
     /// earlier.
     [[nodiscard]] ComparePanel::Choices runsToCompare(bool recent) const;
 
-    /// Saves what the views show for the tab in front before a rebuild; the next function restores it afterwards.
+    /// Saves the state of the views for the selected tab before they are recreated. The next function restores it.
     void saveViews();
     void restoreViews();
 
-    /// Saves all tabs and `docks`, the arrangement of the panels. Watched runs are left out. Errors: Usage if no trace
-    /// is open, and those of writeSession().
+    /// Saves all tabs, except watched runs, and `docks`, the layout of the panels. Errors: Usage if no trace is open,
+    /// and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
-    /// The destination of a session's tabs.
+    /// Destination of the tabs of a session.
     enum class SessionPlace { InsteadOfTabs, BesideTabs };
-    /// If tabs are open, asks where to put the session's tabs by emitting sessionAsks(). A trace that cannot be loaded
-    /// keeps its tab.
+    /// Opens a session. If there are open tabs, emits sessionAsks() to ask for the destination. A trace that cannot be
+    /// loaded keeps its tab.
     void openSession(const QString& file);
     void openSession(const QString& file, SessionPlace place);
 
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
-    /// Name of the current load, or of the last one.
+    /// Name of the current or last load.
     [[nodiscard]] const QString& loadName() const { return load_name_; }
     /// Preview of the current load.
     [[nodiscard]] const std::shared_ptr<const LoadPreview>& preview() const { return preview_; }
 
 signals:
     void loadStarted(const QString& name);
-    /// One of the requested traces has been loaded and is in front.
+    /// Emitted when a requested trace has been loaded and is visible.
     void opened(const QStringList& paths);
-    /// The views show another tab.
+    /// Emitted when the views show another tab.
     void switched();
-    /// The window's title; empty while nothing is open.
+    /// Reports the title for the window; empty while no trace is open.
     void titleChanged(const QString& title);
-    /// Everything requested has been loaded.
+    /// Emitted when all requested traces have been loaded.
     void loaded();
-    /// An error to show immediately.
+    /// Reports an error to display immediately.
     void refused(const bubblescope::Error& error);
-    /// The same error for callers, always emitted after the call returns.
+    /// Reports the same error to callers, always after the call has returned.
     void failed(const bubblescope::Error& error);
     void cancelled();
-    /// openSession() is waiting for an answer.
+    /// Emitted when openSession() is waiting for an answer.
     void sessionAsks(const QString& file);
-    /// The last trace of a session has been loaded; `docks` is the saved arrangement and may be empty.
+    /// Emitted when the last trace of a session has been loaded. `docks` is the saved layout and may be empty.
     void sessionOpened(const QByteArray& docks);
 
 private:
-    /// A trace to open, and how.
+    /// A trace to open, with options.
     struct Request {
         QStringList paths;
-        bool own_tab = false;             ///< true for a new tab, unless the one in front is empty
-        std::optional<ViewSnapshot> view; ///< none = the default view
+        bool own_tab = false;             ///< true for a new tab unless the selected tab is empty
+        std::optional<ViewSnapshot> view; ///< if empty, the default view
         QStringList compare;
         bool ideal = false;
         Taught taught = {};
@@ -136,7 +136,7 @@ private:
         QString file;
         int current = 0;
         QByteArray docks;
-        int failed = 0; ///< traces that could not be loaded
+        int failed = 0; ///< number of traces that could not be loaded
     };
 
     [[nodiscard]] TraceTab& inFront() { return tabs_[static_cast<std::size_t>(current_)]; }
@@ -144,7 +144,7 @@ private:
     void showFront();
     void addTab();
     void load(const Request& request);
-    /// Returns false if nothing is waiting.
+    /// Returns false if there are no waiting requests.
     bool loadNext();
     [[nodiscard]] static Request requestOf(const TraceTab& tab);
     void keepUnopened(const Request& request, const Error& error);
@@ -170,16 +170,16 @@ private:
     BackgroundJob job_;
     QString load_name_;
     BackgroundJob first_steps_; ///< loads the first steps of the trace that job_ is loading
-    ViewSnapshot first_view_;   ///< the view of the first steps at the time when they were replaced
+    ViewSnapshot first_view_;   ///< view of the first steps at the time of their replacement
     std::shared_ptr<const LoadPreview> preview_;
-    std::deque<Request> waiting_; ///< requests to load next
+    std::deque<Request> waiting_; ///< requests to load next, in order
     std::optional<OpeningSession> opening_;
-    std::vector<Request> closed_; ///< closed tabs, the last one at the end
+    std::vector<Request> closed_; ///< closed tabs, the most recent at the end
     std::vector<TraceTab> tabs_{1};
     int current_ = 0;
 };
 
-/// Asks whether a session should replace the open tabs, and opens it.
+/// Asks the user if a session should replace the open tabs, and opens the session.
 void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file);
 
 } // namespace bubblescope::gui

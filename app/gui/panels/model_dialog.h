@@ -16,8 +16,8 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Asks for the model that a run trains and the devices it runs on, so that the views can show its model FLOPs
-/// utilisation (MFU). A description that does not fit the run leaves the dialog open, with the error.
+/// Dialog for the model and the devices of a run, from which the views compute the model FLOPs utilisation (MFU). If
+/// the description does not match the run, the dialog shows the error and stays open.
 class ModelDialog : public QDialog {
     Q_OBJECT
 
@@ -37,11 +37,11 @@ private:
 
     ViewState& state_;
     QComboBox* preset_;
-    std::vector<std::pair<Size, QSpinBox*>> sizes_; ///< 0 = as in the preset, or the default
+    std::vector<std::pair<Size, QSpinBox*>> sizes_; ///< 0 = value of the preset, or the default
     QSpinBox* batch_;
     QComboBox* device_;
-    QDoubleSpinBox* teraflops_; ///< 0 = that of the device
-    QSpinBox* devices_;         ///< 0 = the number in the trace
+    QDoubleSpinBox* teraflops_; ///< 0 = value for the device
+    QSpinBox* devices_;         ///< 0 = number of devices in the trace
     QLabel* error_;
 };
 

@@ -10,15 +10,15 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// The list of notes, for editing and navigation.
+/// List of notes for editing and navigation.
 class NotesPanel : public QWidget {
     Q_OBJECT
 
 public:
-    /// Both must outlive the panel.
+    /// `state` and `note_store` must outlive the panel.
     NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent = nullptr);
 
-    /// Opens the editor for a note's text.
+    /// Opens the editor for the text of a note.
     void edit(int note);
 
 protected:

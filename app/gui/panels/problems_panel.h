@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// Lists the damaged, lost and guessed parts of a trace.
+/// Lists the problems of a trace: damaged data, lost data, and guesses.
 class ProblemsPanel : public QTableView {
     Q_OBJECT
 

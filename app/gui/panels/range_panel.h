@@ -17,8 +17,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// Totals of the selected time range (ViewState::measured()) by kind, op, rank, stage or kernel. Activating a row shows
-/// its longest item.
+/// Totals for the selected time range (ViewState::measured()) by kind, op, rank, stage or kernel. Activating a row
+/// shows the longest item of that row.
 class RangePanel : public QWidget {
     Q_OBJECT
 
@@ -30,12 +30,12 @@ public:
     [[nodiscard]] QComboBox& ranks() { return *ranks_; }
 
 signals:
-    /// The table is up to date.
+    /// Emitted when the table is up to date.
     void filled();
 
 private:
     void fillRanks();
-    /// The line of the selected rank; none: all lines.
+    /// Line of the selected rank; none if all lines are selected.
     [[nodiscard]] std::optional<int> chosenLine() const;
     void fill();
     void show(RangeTable table, const TimeRange& range, RangeGroup group);

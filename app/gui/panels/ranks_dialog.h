@@ -10,27 +10,27 @@ class QTableWidget;
 
 namespace bubblescope::gui {
 
-/// Asks which rank wrote which file, with a row for each file, or for each process in a file. Shows the ranks currently
-/// used and where they come from. If the user changes any row, rules are made for the changed rows and for those that
-/// were guessed, so that the ranks shown are those that will be used.
+/// Dialog for assigning ranks to files, or to the processes in a file. Shows the current ranks and their origin. If the
+/// user changes a row, rules are created for the changed rows and for all guessed rows, so that the displayed ranks are
+/// the ones that will be used.
 class RanksDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `stated` are the earlier rules.
+    /// `stated` contains the existing rules.
     RanksDialog(const Session& session, std::vector<RankRule> stated, QWidget* parent = nullptr);
 
-    /// The earlier rules with the user's changes.
+    /// Returns the existing rules with the user's changes.
     [[nodiscard]] std::vector<RankRule> rules() const;
 
 signals:
-    /// The trace should be loaded again with these rules.
+    /// Requests that the trace be loaded again with these rules.
     void stated(const std::vector<bubblescope::RankRule>& rules);
 
 private:
     struct Row {
         std::string pattern; ///< matches only this file or process
-        int rank = 0;        ///< the rank currently used
+        int rank = 0;        ///< current rank
         bool guessed = false;
     };
     void addRow(const TraceFile& file, std::int64_t rank);

@@ -14,8 +14,8 @@ namespace bubblescope::gui {
 class FillWhenVisible;
 class HeatMap;
 
-/// Shows how much each rank of each replica slows the job down: the what-if study's S, M_W and M_S, and a heat map of
-/// its workers. A click on a worker shows its row. The study runs in the background once the panel is visible.
+/// Shows how much each rank of each replica slows down the job: S, M_W and M_S of the straggler study, and a heat map
+/// of the workers. A click on a worker shows its row on the timeline. The study runs when the panel is first visible.
 class ReplicaPanel : public QWidget {
     Q_OBJECT
 
@@ -30,7 +30,7 @@ signals:
 
 private:
     void start();
-    /// A study, with the typical step that the rest of the window shows.
+    /// A study, together with the typical step that the rest of the window shows.
     struct Studied {
         StragglerStudy study;
         TimeNs step{0};

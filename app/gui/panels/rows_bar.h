@@ -10,8 +10,8 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// A line edit for the filter of rows, with a preview of its effect. Hidden while there is no filter, unless it is
-/// opened explicitly. Return applies the text; Escape discards it.
+/// Input field for the row filter, with a preview. Hidden while there is no filter, unless opened explicitly. Return
+/// applies the text; Escape discards it.
 class RowsBar : public QWidget {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
     void open();
 
 signals:
-    /// The bar was closed.
+    /// Emitted when the bar was closed.
     void closed();
 
 protected:

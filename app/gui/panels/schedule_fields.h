@@ -7,17 +7,17 @@ class QFormLayout;
 
 namespace bubblescope::gui {
 
-/// Boxes for choosing a schedule: its family and a flavour of it. The form's widget owns them.
+/// Combo boxes for the family and the flavour of a schedule. The widget of the form owns them.
 struct ScheduleFields {
     QComboBox* family = nullptr;
     QComboBox* flavor = nullptr;
 
-    /// Adds both boxes to a form; `prefix` begins their object names: "run" makes "runFamily". The box for flavours is
-    /// empty at first.
+    /// Adds both boxes to a form. Their object names start with `prefix`: "run" results in "runFamily". The box for
+    /// flavours is initially empty.
     [[nodiscard]] static ScheduleFields addTo(QFormLayout& form, const char* prefix);
-    /// Null if there is no family with this name.
+    /// Returns null if there is no family with this name.
     [[nodiscard]] const ScheduleFamily* chosen() const;
-    /// Offers the flavours of the chosen family, without emitting a signal.
+    /// Fills the box with the flavours of the chosen family, without emitting a signal.
     void offerFlavors() const;
 };
 

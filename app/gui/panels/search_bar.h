@@ -17,47 +17,47 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A search line over the timeline with its results. Takes names, places and queries (see parseOpQuery()). Searches in
-/// the background while the user types; the arrow keys select a result, Return goes to it, and Escape closes the bar.
-/// All items that a query found are marked on the timeline until the selection is cleared. step() visits them one by
-/// one, even while the bar is closed.
+/// Search field over the timeline, with a list of results. Accepts names, locations such as "rank 3", and queries (see
+/// parseOpQuery()). Searches in the background while the user types. The arrow keys select a result, Return shows it,
+/// and Escape closes the bar. All results of a query are marked on the timeline until the selection is cleared. step()
+/// visits them one by one, even while the bar is closed.
 class SearchBar : public QFrame {
     Q_OBJECT
 
 public:
-    /// Maximum number of items that are marked and that step() visits; if there are more, the longest ones.
+    /// Maximum number of marked items, which step() visits. If there are more, the longest are used.
     static constexpr std::size_t kMaxItems = 2000;
 
     SearchBar(ViewState& state, QWidget* parent);
 
-    /// Opens the bar, or gives it the focus if it is open.
+    /// Opens the bar if necessary and focuses it.
     void open();
-    /// Opens the bar with this text.
+    /// Opens the bar and searches for this text.
     void find(const QString& text);
-    /// Goes to the next (+1) or previous (−1) result, wrapping around. Opens the bar if there was no search.
+    /// Shows the next (+1) or previous (−1) result, with wraparound. Opens the bar if there was no search.
     void step(int direction);
     [[nodiscard]] QLineEdit& line() { return *line_; }
     [[nodiscard]] QListWidget& list() { return *list_; }
-    /// "3 of 47".
+    /// Such as "3 of 47".
     [[nodiscard]] QString counter() const;
-    /// Marks the results again after other items were marked.
+    /// Marks the results again, after other items have been marked.
     void markAgain() { mark(); }
 
 signals:
     void searched();
-    /// There are no results any more, and none are marked.
+    /// Emitted when the results and their marks have been removed.
     void unmarked();
     void closed();
-    /// A different result is shown.
+    /// Emitted when a different result is shown.
     void stepped(const QString& counter);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    /// The results of a search.
+    /// Results of a search.
     struct Found {
-        std::vector<SearchHit> hits; ///< for the list
+        std::vector<SearchHit> hits; ///< results for the list
         QueryHits query;             ///< results of a query
         std::optional<Error> error;  ///< set if the query is invalid
     };
@@ -74,7 +74,7 @@ private:
 
     ViewState& state_;
     BackgroundJob job_;
-    std::vector<std::filesystem::path> files_; ///< files of the session
+    std::vector<std::filesystem::path> files_; ///< files of the current session
     QLineEdit* line_;
     QLabel* counter_;
     QToolButton* previous_;
@@ -82,8 +82,8 @@ private:
     QListWidget* list_;
     QLabel* hint_;
     Found found_;
-    bool marked_ = false; ///< true if the marks on the timeline are those of this bar
-    int at_ = -1;         ///< the result shown last: its index among the query's items, or in the list
+    bool marked_ = false; ///< true if the marks on the timeline are from this bar
+    int at_ = -1;         ///< index of the last shown result, in the query's items or in the list
 };
 
 } // namespace bubblescope::gui

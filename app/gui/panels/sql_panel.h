@@ -19,8 +19,8 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// Queries the open trace in SQL, like `bubblescope query`: the query, and its rows as a table that can be sorted,
-/// copied and saved. Activating a row with a slice or a time shows that on the timeline.
+/// Runs SQL queries on the open trace, like `bubblescope query`. The result is a table that can be sorted, copied and
+/// saved. Activating a row that contains a slice or a time shows it on the timeline.
 class SqlPanel : public QWidget {
     Q_OBJECT
 
@@ -32,7 +32,7 @@ public:
     void run();
 
 signals:
-    /// The rows, or an error, are available; for tests.
+    /// Emitted when the rows, or an error, are available; for tests.
     void answered();
 
 protected:
@@ -41,7 +41,7 @@ protected:
 private:
     struct Rows {
         report::DataTable table;
-        std::set<std::string> read; ///< tables used by the query
+        std::set<std::string> read; ///< tables that the query reads
         TimeNs took{0};
     };
     static Result<Rows> ask(const Session& session, const std::string& sql, const JobControl& control);
@@ -52,7 +52,7 @@ private:
     void showRows(Result<Rows> rows);
     void clear();
     void goTo(const QModelIndex& index);
-    /// The slice that a row refers to; none if it refers to none.
+    /// Slice that a row refers to; none if there is no such column.
     [[nodiscard]] ItemRef sliceIn(int row) const;
 
     ViewState& state_;
@@ -64,7 +64,7 @@ private:
     QueryRowsModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
-    std::set<std::string> read_; ///< tables that the visible rows come from
+    std::set<std::string> read_; ///< tables from which the visible rows come
 };
 
 } // namespace bubblescope::gui

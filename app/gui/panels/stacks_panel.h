@@ -24,14 +24,14 @@ class FillWhenVisible;
 class FlameGraph;
 class Histogram;
 
-/// The stacks of the measured range, or of the selected slice or op, or of the step or the whole trace. They are shown
-/// as a flame graph, as names with their callers and callees and, for one name, as a list of all its slices with a
-/// histogram of their durations. Selected items are marked on the timeline.
+/// Stacks in the measured range, the selected slice or op, the step, or the complete trace. They are shown as a flame
+/// graph and as a list of names with callers and callees. For one name, the panel lists all slices with a histogram of
+/// their durations. Selected items are marked on the timeline.
 class StacksPanel : public QWidget {
     Q_OBJECT
 
 public:
-    /// Both must outlive the panel.
+    /// `state` and `themes` must outlive the panel.
     StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     /// Shows the callers, callees and slices of a name.
@@ -40,11 +40,11 @@ public:
     [[nodiscard]] Histogram& histogram() { return *histogram_; }
 
 signals:
-    /// The stacks, or the slices of a name, are complete: for tests.
+    /// Emitted when the stacks or the slices of a name are complete; for tests.
     void filled();
 
 private:
-    /// The tracks and range whose stacks are shown.
+    /// Tracks and time range whose stacks are shown.
     struct Scope {
         TimeRange range;
         std::vector<TrackId> tracks;
@@ -74,7 +74,7 @@ private:
     StackTree tree_;
     std::optional<StringId> name_;
     std::vector<SliceId> slices_; ///< slices with the selected name
-    bool goes_ = false;           ///< true while going to a slice in the list
+    bool goes_ = false;           ///< true while the timeline is moved to a slice in the list
     QLabel* title_;
     FlameGraph* graph_;
     QTabWidget* tabs_;

@@ -7,9 +7,9 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// Wall time and bubble rate of all steps, with thick curves for the slowest replica and thin ones for each replica,
-/// and the changes found by the report. Without a pipeline, the steps marked in the files, with compute, exposed
-/// communication and idle time. A click shows a step on the timeline, a drag shows a range.
+/// Chart of the wall time and bubble rate of all steps, with marks at detected changes. Thick curves show the slowest
+/// replica, thin curves each replica. Without a pipeline, the chart shows compute, exposed communication and idle time
+/// of the steps in the files. A click shows a step on the timeline; dragging shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT
 
@@ -25,7 +25,7 @@ private:
 
     ViewState& state_;
     FillWhenVisible* fill_;
-    std::vector<TimeRange> marked_; ///< the steps shown for a trace without a pipeline
+    std::vector<TimeRange> marked_; ///< visible steps of a trace without a pipeline
 };
 
 } // namespace bubblescope::gui

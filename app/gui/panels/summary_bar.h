@@ -13,7 +13,7 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// A legend of the colours that occur in the session.
+/// Legend for the colours that occur in the session.
 class Legend : public QWidget {
     Q_OBJECT
 
@@ -21,9 +21,9 @@ public:
     explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
 
     void show(const Session* session);
-    /// The short form has letters instead of the ops' names, as in the ops' labels.
+    /// Selects the short form, which has the letters from the ops' labels instead of names.
     void setShort(bool on);
-    /// Draws the legend at the origin with the size sizeHint(), for image files.
+    /// Draws the legend at the origin in the size of sizeHint(), for image files.
     void draw(QPainter& painter) const;
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
@@ -42,7 +42,7 @@ private:
     [[nodiscard]] const QString& textOf(const Entry& entry) const { return short_ ? entry.brief : entry.text; }
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
-    /// Number of lines: two if a single one would make the window too wide. Entries fill columns first.
+    /// Number of lines: two if a single line would make the window too wide. Entries are in column-major order.
     [[nodiscard]] std::size_t lines() const;
     [[nodiscard]] int lineHeight() const;
     [[nodiscard]] int columnWidth(std::size_t column) const;
@@ -53,8 +53,8 @@ private:
     bool short_ = false;
 };
 
-/// A line above the timeline: the schedule, its bubbles, and the theoretical minimum. In a narrow window the legend is
-/// shortened, and the least important figures are moved to the tooltip of the schedule.
+/// Bar above the timeline with the schedule, its bubbles, and the theoretical minimum. In a narrow window, the legend
+/// is shortened, and the least important figures move to the tooltip of the schedule.
 class SummaryBar : public QWidget {
     Q_OBJECT
 
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 signals:
-    /// The finding was clicked.
+    /// Emitted when the finding is clicked.
     void findingChosen();
 
 protected:
@@ -95,8 +95,8 @@ private:
     ThemeManager& themes_;
     std::vector<Figure> figures_;
     Legend* legend_;
-    QString finding_;  ///< full text; the label may be elided
-    QString schedule_; ///< the tooltips of schedule and step time, without the hidden figures
+    QString finding_;  ///< complete text; the label may be elided
+    QString schedule_; ///< tooltips of schedule and step time, without the hidden figures
     QString wall_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;

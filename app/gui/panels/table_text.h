@@ -7,16 +7,16 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// A number without unit, separators or trailing zeros, with at most six decimals.
+/// Formats a number with at most six decimals, without unit, separators or trailing zeros.
 [[nodiscard]] QString plainNumber(double value);
 
-/// The content of a table as text with headings: CSV (RFC 4180) if the separator is a comma, or tab-separated text for
-/// spreadsheets. Columns of numbers contain plain numbers in one unit, which the heading names: "Costs a step (ms)".
-/// Times are exact if the model provides them as nanoseconds in Qt::UserRole.
+/// Converts a table to text with headings: to CSV (RFC 4180) if the separator is a comma, or to tab-separated text for
+/// spreadsheets. Numeric columns contain plain numbers in one unit, which is part of the heading: "Costs a step (ms)".
+/// Times are exact if the model provides them in nanoseconds in Qt::UserRole.
 [[nodiscard]] QString tableText(const QAbstractItemModel& model, QChar separator);
 
-/// Ctrl+C copies the selected rows, or all rows if none is selected; the context menu also offers to save the table as
-/// CSV.
+/// Adds Ctrl+C, which copies the selected rows (or all rows if none is selected), and a context menu that can also save
+/// the table as CSV.
 void addTableExport(QTableView& table);
 
 } // namespace bubblescope::gui

@@ -18,37 +18,37 @@ class QTabWidget;
 
 namespace bubblescope::gui {
 
-/// Teaches the pipeline of a trace: by the names of its ops, from examples, or by the schedule that was run. While the
-/// user describes an example, it shows what the description matches. Lives on the GUI thread.
+/// Lets the user specify how to find the pipeline of a trace: by op names derived from examples, or by the schedule.
+/// While the user edits an example's description, the panel shows the matching slices. GUI thread only.
 class TeachPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit TeachPanel(QWidget* parent = nullptr);
 
-    /// The rules taught so far are kept if the same files are opened again. Hidden for traces with steps, and for the
-    /// beginning of a trace, because rules can be taught only when the whole trace is known.
+    /// Keeps the existing rules if the same files are opened again. The panel is hidden for traces with steps and for
+    /// previews, because rules require the complete trace.
     void setSession(SessionPtr session);
-    /// The slice to describe.
+    /// Sets the slice that serves as the example.
     void setExample(SliceId slice);
     /// Adds the described op to the rule.
     void addOp();
     void removeOp();
     [[nodiscard]] const std::vector<TaughtOp>& ops() const { return ops_; }
-    /// The rule as a file for `--rules`. Errors: Usage if nothing was taught.
+    /// The rules as a document for `--rules`. Errors: Usage if there are no rules.
     [[nodiscard]] Result<std::string> document() const;
     [[nodiscard]] Status saveRule(const QString& file) const;
     void showNames();
     void showSchedule();
-    /// The slices that match the current pattern or the ops of the rule, ascending.
+    /// Slices that match the current pattern or the ops of the rule, ascending.
     [[nodiscard]] std::vector<SliceId> allMatches() const;
 
 signals:
-    /// allMatches() has changed.
+    /// Emitted when allMatches() has changed.
     void matched();
-    /// The user has closed the panel.
+    /// Emitted when the user has closed the panel.
     void closed();
-    /// The trace should be opened again with the taught rules.
+    /// Requests that the trace be opened again with these rules.
     void reopenRequested(const bubblescope::gui::Taught& taught);
 
 private:
@@ -65,12 +65,12 @@ private:
     void complain(const QString& text);
     [[nodiscard]] TaughtRule rule() const;
 
-    SessionPtr session_; ///< a session without steps that is not the beginning of a trace; otherwise null
+    SessionPtr session_; ///< a session without steps that is not a preview; otherwise null
     SliceId example_ = kNoId;
     std::optional<TaughtOp> stated_;
     TaughtMatches stated_matches_;
     std::vector<TaughtOp> ops_;
-    std::vector<TaughtMatches> matches_; ///< matches of ops_
+    std::vector<TaughtMatches> matches_; ///< matching slices for each of ops_
     BackgroundJob job_;
 
     QTabWidget* tabs_;

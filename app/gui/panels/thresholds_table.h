@@ -6,8 +6,8 @@
 
 namespace bubblescope::gui {
 
-/// The thresholds of findings, with units and descriptions. Values can be edited; those that differ from the default
-/// are bold, and an empty value is the default.
+/// Editable table of the thresholds of findings, with units and descriptions. Values that differ from the default are
+/// bold; clearing a value restores the default.
 class ThresholdsTable : public QTableWidget {
     Q_OBJECT
 

@@ -9,8 +9,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A bar above a trace without steps. It says why there is no pipeline and offers ways to teach it, or says that this
-/// is the beginning of a trace that is still being loaded. Hidden for other traces.
+/// Bar above a trace without steps. It shows the reason why no pipeline was found and buttons to specify one, or
+/// indicates that only the first part of the trace has been loaded. Hidden for other traces.
 class TraceBar : public QFrame {
     Q_OBJECT
 
@@ -19,7 +19,7 @@ public:
     explicit TraceBar(ViewState& state, QWidget* parent = nullptr);
 
 signals:
-    /// The reason, or the number of problems, was clicked.
+    /// Emitted when the reason or the number of problems is clicked.
     void problemsRequested();
     void teachRequested(bool by_schedule);
 

@@ -9,7 +9,7 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// The page of a tab whose trace could not be opened: the reason, its location, and buttons to locate it.
+/// Page of a tab whose trace could not be opened: the reason, the path, and buttons to locate the trace.
 class UnopenedPanel : public QWidget {
     Q_OBJECT
 

@@ -12,7 +12,7 @@ class QVBoxLayout;
 
 namespace bubblescope::gui {
 
-/// A demo to open: its title and a description.
+/// Button that opens a demo, with its title and description.
 class DemoCard : public QAbstractButton {
     Q_OBJECT
 
@@ -28,14 +28,14 @@ protected:
 
 private:
     [[nodiscard]] QFont titleFont() const;
-    /// The rectangle of the description in a card of that size.
+    /// Rectangle of the description in a card of this size.
     [[nodiscard]] QRect descriptionRect(const QRect& card) const;
 
     QString description_;
 };
 
-/// The page shown while nothing is open: how to open a trace, recent files and demos. Scrollable, so that the window
-/// can be made small.
+/// Page that is shown while no trace is open: ways to open a trace, recent files, and demos. Scrollable, so that the
+/// window can be small.
 class WelcomePanel : public QScrollArea {
     Q_OBJECT
 

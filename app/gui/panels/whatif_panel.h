@@ -32,15 +32,15 @@ class AdviceTable;
 class BarChart;
 class FillWhenVisible;
 
-/// The model of a session's run, with the session that it refers to. Created and used on worker threads.
+/// Model of a run, together with the session that it refers to. Created and used on worker threads.
 struct WhatIfModel {
     SessionPtr session;
     RunModel model;
 };
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
-/// Shows how long a step would take with selected changes. Before a change is selected it lists those that help most;
-/// afterwards it shows the result, also as a reference on the timeline.
+/// Predicts the step time with the selected changes. Without changes, the panel lists the changes with the largest
+/// gain. With changes, it shows the result, and draws the predicted step as a reference on the timeline.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 
@@ -49,17 +49,17 @@ public:
 
     /// All current changes, in the syntax of `whatif --if`.
     [[nodiscard]] std::vector<std::string> changes() const;
-    /// Evaluates only this change, given in that syntax.
+    /// Predicts the effect of only this change, in the same syntax.
     void askFor(const QString& change);
 
 signals:
-    /// A question has been answered, or has failed.
+    /// Emitted when a prediction is available or has failed.
     void answered();
-    /// Suggestions have been computed; there may be none.
+    /// Emitted when suggestions have been computed; there may be none.
     void advised();
 
 private:
-    /// An answer and its model, which the next question reuses.
+    /// A prediction and its model, which the next prediction reuses.
     struct Answer {
         WhatIfModelPtr model;
         ScenarioAnswer answer;
@@ -91,7 +91,7 @@ private:
     FillWhenVisible* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
-    /// The run for which suggestions were made automatically.
+    /// Run for which suggestions were computed automatically.
     struct Advised {
         std::vector<std::filesystem::path> files;
         int steps = 0; ///< 0 for a watched run
@@ -115,7 +115,7 @@ private:
     QLabel* headline_ = nullptr;
     QLabel* note_ = nullptr;
     QCheckBox* reference_ = nullptr;
-    QStackedWidget* shown_ = nullptr; ///< shows the suggestions, or the bubbles with the changes
+    QStackedWidget* shown_ = nullptr; ///< shows the suggestions, or the bubbles with the selected changes
     AdviceTable* advices_ = nullptr;
     BarChart* chart_ = nullptr;
     QLabel* key_ = nullptr; ///< legend of the chart

@@ -35,8 +35,8 @@ protected:
     }
 };
 
-/// Sets text that changes often, such as a count. The label keeps its size while the text fits and fills most of it,
-/// because a new size would require a layout of the whole window. In a column, such a label needs an alignment.
+/// Sets text that changes often, such as a count. The label keeps its size as long as the text fits, to avoid a layout
+/// of the complete window, unless the text has become much shorter. In a column layout, the label needs an alignment.
 inline void setSteadyText(QLabel& label, const QString& text) {
     if (label.text() == text) return;
     label.setText(text);
@@ -47,26 +47,26 @@ inline void setSteadyText(QLabel& label, const QString& text) {
     label.setFixedSize(wanted);
 }
 
-/// Adds rows with number boxes to a form; all boxes report changes in the same way.
+/// Adds rows with spin boxes to a form; all boxes call the same function on changes.
 struct FormFields {
     QFormLayout& form;
     std::function<void()> changed;
 
-    /// `name` is the box's object name; the label is also its accessible name.
+    /// `name` is the object name of the box; `label` is also its accessible name.
     [[nodiscard]] QSpinBox* count(const char* name, const QString& label, int low, int high, int value) const;
-    /// A time in milliseconds, with a resolution of a microsecond.
+    /// Adds a box for a time in milliseconds, with microsecond resolution.
     [[nodiscard]] QDoubleSpinBox* time(const char* name, const QString& label, double ms) const;
 };
 
-/// Delays filling a panel until it is visible. A change marks a hidden panel as stale, and the panel is filled once it
-/// becomes visible. A watched run changes everything many times a second, and filling hidden tables would take most of
-/// the time. Owned by its panel; GUI thread only.
+/// Delays filling a panel until it is visible. Changes mark a hidden panel as stale, and it is filled once it becomes
+/// visible. Watched runs change several times per second, and filling hidden tables would use most of the CPU time.
+/// Owned by the panel; GUI thread only.
 class FillWhenVisible : public QObject {
 public:
-    /// `panel` becomes the parent. `fill` is not called before the first markStale().
+    /// `panel` becomes the parent of this object. `fill` is not called before the first markStale().
     FillWhenVisible(QWidget& panel, std::function<void()> fill);
 
-    /// The content of the panel has changed.
+    /// Must be called when the content of the panel has changed.
     void markStale();
     /// Fills a stale panel even if it is hidden, for callers that use its content.
     void fillNow();
@@ -83,21 +83,21 @@ private:
 
     QWidget& panel_;
     std::function<void()> fill_;
-    QPointer<QDockWidget> dock_; ///< the panel's dock
+    QPointer<QDockWidget> dock_; ///< dock that contains the panel
     bool stale_ = false;
 };
 
-/// A column layout for a widget's parts, without margins or spacing.
+/// Creates a column layout without margins or spacing for a widget.
 [[nodiscard]] QVBoxLayout* tightColumn(QWidget& widget);
 
-/// A legend of colours as rich text for a label.
+/// Returns a colour legend as rich text for a label.
 [[nodiscard]] QString colourKey(const std::vector<std::pair<QColor, QString>>& entries);
 
-/// Lets a column fill the space that the others leave, but never less than `least` pixels: in a narrow table the other
-/// columns are scrolled to.
+/// Makes a column fill the remaining space, but at least `least` pixels. In a narrow table, the user scrolls to the
+/// other columns.
 void fillWithColumn(QTableView& table, int column, int least);
 
-/// Applies the common style of tables: large cells, no grid, whole rows selected.
+/// Applies the common style of tables: large cells, no grid, selection by row.
 void styleTable(QTableView& table);
 
 } // namespace bubblescope::gui

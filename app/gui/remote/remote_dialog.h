@@ -11,20 +11,20 @@ class QPushButton;
 
 namespace bubblescope::gui {
 
-/// Asks for an address, fetches the traces there, and offers to try again if that fails. Addresses that worked are
-/// remembered.
+/// Dialog that asks for an address, fetches the traces from there, and offers a retry if this fails. Working addresses
+/// are stored for later.
 class RemoteDialog : public QDialog {
     Q_OBJECT
 
 public:
     explicit RemoteDialog(bool remember, QWidget* parent = nullptr);
 
-    /// Fetches at once.
+    /// Fetches the traces without asking for an address.
     void openAddress(const QString& address);
     [[nodiscard]] QString status() const;
 
 signals:
-    /// The fetched folder should be opened as a trace.
+    /// Requests that the fetched folder be opened as a trace.
     void fetched(const QStringList& paths);
 
 private:

@@ -11,20 +11,20 @@
 
 namespace bubblescope::gui {
 
-/// Traces on another machine: "ssh://user@host:port/path", where a path that begins with "~/" is relative to the user's
-/// home.
+/// Location of traces on another machine: "ssh://user@host:port/path", where "~/" at the start of the path is the
+/// user's home folder.
 struct RemoteAddress {
     QString target; ///< host, or user@host
-    int port = 0;   ///< 0: the port from ssh's configuration
+    int port = 0;   ///< 0 = port from the ssh configuration
     QString path;
 
     [[nodiscard]] static bool matches(const QString& text) { return text.startsWith(QLatin1String("ssh://")); }
-    /// Errors: Usage if a part is missing or could be taken for an option of ssh.
+    /// Errors: Usage if a part is missing or looks like an option of ssh.
     [[nodiscard]] static Result<RemoteAddress> parse(const QString& text);
 };
 
-/// Runs `bubblescope extract` over ssh next to the traces, and fetches the extracts, which are much smaller. Reconnects
-/// if the connection is lost. If this program ends, the other machine stops and removes its files. GUI thread only.
+/// Runs `bubblescope extract` on the other machine over ssh, and fetches the extracts, which are small. Reconnects if
+/// the connection is lost. If this program ends, the other machine stops and deletes its files. GUI thread only.
 class RemoteTrace : public QObject {
     Q_OBJECT
 
@@ -32,17 +32,17 @@ public:
     explicit RemoteTrace(QObject* parent = nullptr);
     ~RemoteTrace() override;
 
-    /// Fetches into `folder`, whose content is replaced. Ends with ready() or failed().
+    /// Fetches the traces into `folder`, whose content is replaced. Emits ready() or failed() at the end.
     void start(const RemoteAddress& address, const QString& folder);
     /// Stops without emitting ready() or failed().
     void cancel();
     [[nodiscard]] bool running() const { return running_; }
 
-    /// The script that the other machine runs. For tests.
+    /// Script that runs on the other machine; for tests.
     [[nodiscard]] static QString script(const RemoteAddress& address);
 
 signals:
-    /// `text` describes the current activity. `received` of `whole` bytes have arrived; `whole` is 0 while it is
+    /// `text` describes the current activity. `received` of `whole` bytes have arrived; `whole` is 0 while the total is
     /// unknown.
     void progressed(const QString& text, qint64 received, qint64 whole);
     void ready(const QString& folder);
@@ -60,12 +60,12 @@ private:
     QString folder_;
     QProcess ssh_;
     QProcess unpack_;
-    QByteArray error_output_; ///< only its last part
-    QByteArray line_;         ///< incomplete
+    QByteArray error_output_; ///< only the last part of the output
+    QByteArray line_;         ///< incomplete line of output
     qint64 received_ = 0;
     qint64 whole_ = 0;
     int attempts_ = 0;
-    bool connected_ = false; ///< at least once
+    bool connected_ = false; ///< true if a connection was established at least once
     bool running_ = false;
 };
 

@@ -4,7 +4,7 @@
 
 namespace bubblescope::gui {
 
-/// The app's icons.
+/// Icons of the app.
 enum class IconShape : std::uint8_t {
     Open,
     Fit,
@@ -21,8 +21,8 @@ enum class IconShape : std::uint8_t {
 };
 inline constexpr std::size_t kIconShapeCount = 12;
 
-/// An icon drawn with lines in the colours of the application's current palette, at any size and scale. Checked actions
-/// show it in the highlight colour.
+/// Creates a scalable line icon in the colours of the application's current palette. Checked actions show the icon in
+/// the highlight colour.
 [[nodiscard]] QIcon drawnIcon(IconShape shape);
 
 } // namespace bubblescope::gui

@@ -13,64 +13,64 @@
 
 namespace bubblescope::gui {
 
-/// All colours of the app in one variant. The op colours differ in both hue and lightness, so that they can be
-/// distinguished by colour-blind people and in greyscale.
+/// All colours of the app. Colours of ops differ in both hue and lightness, so that colour-blind users can distinguish
+/// them, as well as readers of greyscale prints.
 struct Theme {
     bool dark = false;
     QPalette palette;
 
     QColor timeline;     ///< background of the rows
     QColor timeline_odd; ///< background of every second row
-    QColor header;       ///< rank names and ruler
-    QColor line;         ///< separators
+    QColor header;       ///< background of rank names and ruler
+    QColor line;         ///< colour of separators
     QColor grid;         ///< tick lines through the rows
     QColor text;
     QColor text_dim;
-    QColor bubble_background; ///< below the hatching
+    QColor bubble_background; ///< background of the hatching
     QColor bubble_hatch;
     QColor selection;
     QColor hover;
-    QColor good;    ///< observed value does not exceed the closed form
-    QColor bad;     ///< observed value exceeds it
+    QColor good;    ///< for observed values that do not exceed the closed form
+    QColor bad;     ///< for observed values that exceed the closed form
     QColor message; ///< background of error messages
     QColor message_line;
-    std::array<QColor, kRoleCount> roles; ///< by Role; read for every shape of every frame
+    std::array<QColor, kRoleCount> roles; ///< by Role; stored because every shape of every frame needs them
 
-    /// The colour of a role; higher chunks of `chunks` are mixed with the timeline's background. A negative chunk gives
-    /// the mean of all chunks.
+    /// Colour of a role. Higher chunks of `chunks` are mixed with the background of the timeline. A negative chunk
+    /// selects the mean of all chunks.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
 };
 
-/// Black or white, whichever is more readable on `background`.
+/// Returns black or white, whichever is more readable on `background`.
 [[nodiscard]] QColor textOn(const QColor& background);
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
 /// The light theme on a white background, for figures in papers.
 [[nodiscard]] const Theme& figureTheme();
-/// Black on white with strong lines, for people who see little contrast.
+/// Black on white with strong lines, for people with low contrast sensitivity.
 [[nodiscard]] const Theme& contrastTheme();
-/// Hues that people without red, green or blue cones can distinguish (after Okabe and Ito).
+/// Hues that people without red, green or blue cones can distinguish (based on Okabe and Ito).
 [[nodiscard]] const Theme& colourBlindTheme();
 [[nodiscard]] const Theme& colourBlindDarkTheme();
 
-/// The colour of a part of a rank's time: ops as on the timeline, causes in tones that also differ in lightness.
+/// Colour for a piece of a rank's time: timeline colours for ops, and tones that also differ in lightness for causes.
 [[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
 [[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
 
 enum class ThemeChoice : std::uint8_t { System, Light, Dark, HighContrast, ColourBlind, ColourBlindDark };
 
-/// "system", "light", "dark", "contrast", "colour-blind", "colour-blind-dark"; also the setting's value.
+/// "system", "light", "dark", "contrast", "colour-blind" or "colour-blind-dark", as stored in the settings.
 [[nodiscard]] QString themeKey(ThemeChoice choice);
 [[nodiscard]] std::optional<ThemeChoice> themeFromKey(const QString& key);
 
-/// Applies a theme to the whole application and notifies views. One per application, on the GUI thread.
+/// Applies a theme to the application and notifies views. There is one instance, on the GUI thread.
 class ThemeManager : public QObject {
     Q_OBJECT
 
 public:
     explicit ThemeManager(QObject* parent = nullptr);
-    /// A fixed theme that is not applied to the application.
+    /// Provides a fixed theme without applying it to the application.
     explicit ThemeManager(const Theme& theme) : theme_(&theme), system_is_dark_(theme.dark) {}
 
     void choose(ThemeChoice choice);

@@ -11,18 +11,18 @@
 
 namespace bubblescope::gui {
 
-/// Writes a band of narrow columns, each with a few colours on top of each other. Columns are collected and then
-/// written line by line, several at once; writing them one by one would take several times as long. For one thread. An
-/// object reuses its memory from band to band.
+/// Draws a band of narrow columns, each of which is a stack of a few colours. Columns are collected and then written
+/// line by line, because writing one column after the other would be several times slower. Not thread-safe. An object
+/// reuses its memory for the next band.
 class ColumnBand {
 public:
     static constexpr std::size_t kLayers = 3;
-    static constexpr int kNarrow = 16; ///< number of columns; wider shapes are filled faster separately
+    static constexpr int kNarrow = 16; ///< maximum width in columns; wider shapes are faster to fill directly
 
-    /// The colours of a column from bottom to top; pixels above them are not changed.
+    /// Colours of a column from bottom to top. Pixels above the stack do not change.
     struct Stack {
         std::size_t count = 0;
-        std::array<int, kLayers> tops{}; ///< device pixels from the band's bottom, ascending
+        std::array<int, kLayers> tops{}; ///< device pixels from the bottom of the band, ascending
         std::array<QRgb, kLayers> colours{};
 
         void add(int top, QRgb colour) {
@@ -31,10 +31,10 @@ public:
         }
     };
 
-    /// Begins a band whose bottom is on a line of the plot. `columns` is the number of the plot's columns, in device
+    /// Starts a band. `bottom` is its lowest line in the plot, and `columns` is the width of the plot, in device
     /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
-    /// Puts a stack into columns that are empty, for example after settle().
+    /// Writes a stack into columns that are empty, for example after settle().
     void put(int begin, int end, const Stack& stack) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);
@@ -49,21 +49,21 @@ public:
             } while (++column < end);
         }
     }
-    /// Puts one colour into columns that are empty or hold one colour, replacing it; none if `top` is 0.
+    /// Writes one colour, or none if `top` is 0, into columns that are empty or contain a single colour.
     void replace(int begin, int end, int top, QRgb colour) {
         if (top == 0 && layers_ == 0) return;
         Stack one;
         one.add(top, colour);
         put(begin, end, one);
     }
-    /// Call it before other shapes are drawn over these columns.
+    /// Must be called before other shapes are drawn over these columns.
     void settle(int begin, int end) {
         if (layers_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {
             if (tops_.front()[static_cast<std::size_t>(column)] > 0) return flush();
         }
     }
-    /// Writes the columns that were put.
+    /// Draws the collected columns.
     void flush();
 
 private:
@@ -73,9 +73,9 @@ private:
     PixelCanvas* pixels_ = nullptr;
     int bottom_ = 0;
     int columns_ = 0;
-    std::size_t layers_ = 0;                     ///< the largest number of layers of any column
-    int height_ = 0;                             ///< height of the highest column
-    std::array<std::vector<int>, kLayers> tops_; ///< by layer and column; 0: the column has no such layer
+    std::size_t layers_ = 0;                     ///< maximum number of layers in any column
+    int height_ = 0;                             ///< maximum height of any column
+    std::array<std::vector<int>, kLayers> tops_; ///< by layer and column; 0 if the column has no such layer
     std::array<std::vector<QRgb>, kLayers> colours_;
 };
 

@@ -10,7 +10,7 @@ class QKeyEvent;
 
 namespace bubblescope::gui {
 
-/// The timeline's commands. A single table defines both keys and menus.
+/// Commands of the timeline. A single table defines both keys and menus.
 enum class Command : std::uint8_t {
     ZoomIn,
     ZoomOut,
@@ -59,7 +59,7 @@ enum class Command : std::uint8_t {
 
 struct CommandInfo {
     Command command;
-    /// The first is the usual key; the others are those of other programs. Qt::Key_unknown = none.
+    /// The first key is shown in menus; the others are the keys in other programs. Qt::Key_unknown = none.
     std::array<QKeyCombination, 3> keys;
     const char* text; ///< untranslated; see commandText()
 };
@@ -68,7 +68,7 @@ struct CommandInfo {
 [[nodiscard]] QString commandText(const CommandInfo& info);
 [[nodiscard]] const CommandInfo& commandInfo(Command command);
 [[nodiscard]] QList<QKeySequence> commandKeys(const CommandInfo& info);
-/// Null if the key has no command.
+/// Returns null if the key has no command.
 [[nodiscard]] const CommandInfo* findCommand(const QKeyEvent& event);
 
 } // namespace bubblescope::gui

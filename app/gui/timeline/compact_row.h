@@ -9,29 +9,29 @@
 
 namespace bubblescope::gui {
 
-/// Rows drawn as stacks, each computed only when it is drawn, because a screenful of them has a hundred thousand
-/// pieces. Keeps a reference to its input.
+/// Rows that are drawn as stacks. Each row is computed only when it is drawn, because a full screen can have 100,000
+/// pieces. The input must outlive the object.
 class StackRows {
 public:
-    /// The visible compact rows: each column is filled in proportion to the rank's activities during its time, in the
-    /// same way at every zoom. None unless rows are compact.
+    /// The visible compact rows. Each pixel column shows the shares of the rank's activities during its time, at every
+    /// zoom. Empty unless rows are compact.
     [[nodiscard]] static StackRows compact(const GeometryInput& input);
-    /// The headers of folded groups: means over the group's lines. Wide views of large groups are computed for several
-    /// pixels at a time.
+    /// Strips in the headers of folded groups, which show the mean of the lines in the group. For wide views of large
+    /// groups, they are computed for several pixels at a time.
     [[nodiscard]] static StackRows strips(const GeometryInput& input);
 
     /// From top to bottom.
     [[nodiscard]] const std::vector<int>& rows() const { return rows_; }
-    /// Replaces `pieces` with those of a row, from left to right. Time grows with the number of pixels and the
-    /// logarithm of the number of spans. Any thread.
+    /// Replaces `pieces` with the pieces of a row, from left to right. Linear in the number of pixels, logarithmic in
+    /// the number of spans. Any thread.
     void build(int row, std::vector<StackPiece>& pieces) const;
     /// The pieces of all rows.
     [[nodiscard]] std::vector<StackPiece> pieces() const;
-    /// Builds a row and writes its pieces. Any thread.
+    /// Computes a row and draws its pieces. Any thread.
     void write(int row, const RoleFills& fills, PixelCanvas& pixels) const;
 
 private:
-    /// The vertical position of the stacks in a row, in logical pixels from its top.
+    /// Vertical position of the stacks in a row, in logical pixels from the top of the row.
     struct Band {
         int top = 0;
         int height = 0;
@@ -40,22 +40,22 @@ private:
 
     const GeometryInput& input_;
     Band band_;
-    std::vector<TimeNs> borders_; ///< between the columns
+    std::vector<TimeNs> borders_; ///< times between the columns
     std::vector<int> rows_;
 };
-/// The strip of a folded header, in logical pixels from the header's top.
+/// Vertical position of the strip in a folded header, in logical pixels from the top of the header.
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
-/// Draws the ops and bubbles of compact rows (for vector formats only; RowPainter writes them into images), strips, and
-/// as many names as fit.
+/// Draws strips, as many row names as fit, and the ops and bubbles of compact rows. The latter only in vector formats;
+/// RowPainter draws them into images.
 class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);
 
     void paint();
     void paintStrips();
-    /// Draws the names in `column` of the header.
+    /// Draws the names in `column`, which is part of the header.
     void paintNames(const QRect& column);
 
 private:
@@ -68,7 +68,7 @@ private:
     QFont small_;
 };
 
-/// The number of rows per name, given the heights of rows and names: 1, 2, 4, 8 and so on.
+/// Number of rows per displayed name, for the given heights of rows and names: 1, 2, 4, 8 and so on.
 [[nodiscard]] int nameEvery(int row_height, int name_height);
 
 } // namespace bubblescope::gui

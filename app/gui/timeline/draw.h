@@ -17,21 +17,21 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// Draws a ruler: labelled marks on the lower edge of `band`, starting at `names` pixels from the left, and to the left
-/// of them `note`, which names the origin of times. The painter's font must be set.
+/// Draws a ruler with labelled marks on the lower edge of `band`, starting `names` pixels from the left. To the left of
+/// the ruler, draws `note`, which describes the origin of the times. The painter's font must be set.
 void drawRuler(QPainter& painter, const Theme& theme, const std::vector<Tick>& ticks, const QRect& band, int names,
                const QString& note);
 
-/// Draws an arrow with a head at the line's end, unless the line is only a few pixels long.
+/// Draws an arrow, with a head at the end unless the line is only a few pixels long.
 void drawArrow(QPainter& painter, const QLineF& line, const QColor& colour, double width);
 
-/// Draws a triangle that shows whether a row is unfolded.
+/// Draws the triangle that indicates if a row is unfolded.
 void drawFold(QPainter& painter, const Theme& theme, bool open, const QPointF& centre);
 
 /// Draws a frame around an item.
 void drawOutline(QPainter& painter, const QRectF& rect, const QColor& colour, int width, bool dashed = false);
 
-/// The target for slices: an image if there is one, otherwise the painter. If there is a cache, labels are laid out
+/// Target for drawing slices: the image if it is not null, otherwise the painter. With a cache, labels are laid out
 /// only once.
 struct SliceTarget {
     QPainter& painter;
@@ -39,7 +39,7 @@ struct SliceTarget {
     PixelCanvas* pixels = nullptr;
     LabelCache* labels = nullptr;
 };
-/// Draws a slice, or some pixels of a lane, with its label. The painter's font must be set.
+/// Draws a slice with its label, or some pixels of a lane. The painter's font must be set.
 void drawSlice(const SliceTarget& target, const SliceShape& shape, const QColor& colour);
 
 } // namespace bubblescope::gui

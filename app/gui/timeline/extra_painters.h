@@ -9,22 +9,22 @@
 
 namespace bubblescope::gui {
 
-/// Draws the lanes below the ops of a row: raw lanes, counters and the reference, with their names in the header.
+/// Draws the lanes below the ops of a row: raw lanes, counters and the reference. Draws their names in the header.
 class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Draws the names of raw lanes and, for vector formats, the lanes themselves, which RowPainter writes into images.
+    /// Draws the names of raw lanes. In vector formats, also draws the lanes; in images, RowPainter draws them.
     void paintRaw();
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
-    /// `fraction` is the blend between the observed step and the reference.
+    /// `fraction` is the position between the observed step (0) and the reference (1).
     void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double fraction);
 
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
     void paintRawNames();
-    /// Calls `paint` for each row with a function that returns the position of a lane's name in the header, or nothing
-    /// if it is not visible.
+    /// Calls `paint` for each row. Its argument is a function that returns the position of a lane's name in the header,
+    /// or nothing if the name is not visible.
     template <class Paint>
     void paintNames(int height, const Paint& paint);
 
@@ -36,24 +36,24 @@ private:
 /// Draws visible arrows and paths over the ops.
 class FlowPainter {
 public:
-    /// If more arrows are visible, they are replaced with a line of text.
+    /// Maximum number of arrows. If there are more, a line of text replaces them.
     static constexpr std::size_t kMaxArrows = 1500;
 
-    /// `edge` is the edge of the plot for captions, top or bottom; `captions` is the number of captions that another
-    /// painter has already put there.
+    /// `edge` is the edge of the plot for captions, top or bottom. `captions` is the number of captions that another
+    /// painter has already drawn there.
     FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions = 0);
 
     void paintArrows(const std::vector<Arrow>& arrows);
-    /// Draws arrows between slices; for a whole trace, those that begin in the visible range.
+    /// Draws arrows between slices; in a complete trace, only the arrows that start in the visible range.
     void paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour);
     void paintFlows(const SliceFlows& flows);
     void paintPath(const Path& path, const QColor& colour);
-    /// Draws the measured interval over all rows, or over the lanes of some tracks, with its totals.
+    /// Draws the measured interval with its totals, over all rows or over the lanes of some tracks.
     void paintMeasured(const RangeStats& stats, const std::vector<TrackId>& tracks);
-    /// Draws red marks on checks that found a difference, even if the checks are too narrow to be visible.
+    /// Draws a red mark at each check that found a difference, even if the check is too narrow to be visible.
     void paintMismatches();
 
-    /// An arrow's line in pixels of the plot.
+    /// Line of an arrow, in pixels of the plot.
     [[nodiscard]] QLineF line(const Arrow& arrow) const;
 
 private:
@@ -64,11 +64,11 @@ private:
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintStretch(const Stretch& stretch, const QColor& colour);
     void paintTooMany(std::size_t arrows);
-    /// Places the caption next to those painted earlier. `anchor` is the position in the plot of what the caption
-    /// describes.
     void hideCutLabels(const QRectF& box);
+    /// Draws a caption next to the previous captions. `anchor` is the position in the plot of the item that the caption
+    /// describes.
     void paintCaption(const QString& caption, const QColor& colour, double anchor = 0);
-    /// The left edge of the cause at the end of a path, in pixels of the plot; 0 if the cause is not visible.
+    /// Left edge of the cause at the end of a path, in pixels of the plot; 0 if the cause is not visible.
     [[nodiscard]] double causeLeft(const Path& path) const;
 
     QPainter& p_;
@@ -77,10 +77,10 @@ private:
     int captions_ = 0;
 };
 
-/// The colour of an op in the lower timeline that differs from the open run's.
+/// Colour of an op in the lower timeline that differs from the op of the open run.
 [[nodiscard]] QColor opChangeColour(const Theme& theme, OpChange change);
 
-/// The distance between two captions in logical pixels.
+/// Distance between two captions in logical pixels.
 [[nodiscard]] int captionPitch(const QFont& font);
 
 } // namespace bubblescope::gui

@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// Adds entries to the menu of the item under the pointer. `context` receives the signals of their actions, which do
-/// nothing after it is deleted. The menu deletes itself when it closes; the item cannot change while it is open.
+/// Adds entries to the menu of the item under the pointer. `context` receives the signals of the actions; after it is
+/// deleted, they have no effect. The menu deletes itself when it closes. The item cannot change while the menu is open.
 class MenuEntries {
 public:
     MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {
@@ -27,7 +27,7 @@ public:
         QObject::connect(action, &QAction::triggered, &context_, std::move(then));
         return action;
     }
-    /// An entry for a command that also has a key, which is shown; `view` runs the command.
+    /// Adds an entry for a command and shows its key. `view` runs the command.
     template <class View>
     QAction* addCommand(const char* name, const QString& text, View& view, Command command) {
         QAction* action = add(name, text, [&view, command] { view.run(command); });

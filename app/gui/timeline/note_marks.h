@@ -8,23 +8,23 @@
 
 namespace bubblescope::gui {
 
-/// A note's mark in the ruler, in logical pixels from the plot's left edge.
+/// Mark of a note in the ruler, in logical pixels from the left edge of the plot.
 struct NoteFlag {
-    double left = 0;  ///< start of the note, where its flagpole is if visible
+    double left = 0;  ///< start of the note, where the flagpole is drawn if it is visible
     double right = 0; ///< end of the note, at least `left`
-    int note = 0;     ///< index in the list
-    double room = 0;  ///< space for the text, up to the next flag or the plot's end
+    int note = 0;     ///< index of the note in the list
+    double room = 0;  ///< space for the text, up to the next flag or the end of the plot
     bool staff = true;
 };
 
-/// The flags of the visible notes; `notes` are sorted by time. If flags are closer than a few pixels, only the first is
+/// Flags of the visible notes. `notes` must be sorted by time. If flags are only a few pixels apart, only the first is
 /// shown.
 [[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
 
-/// The note whose flag is at x; −1 for none.
+/// Note whose flag is at x; −1 for none.
 [[nodiscard]] int noteAt(const std::vector<NoteFlag>& flags, double x);
 
-/// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the note's row.
+/// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the row of the note.
 class NotePainter {
 public:
     NotePainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}

@@ -7,8 +7,8 @@
 
 namespace bubblescope::gui {
 
-/// An overview of the whole run: busy time, anomalies, and a frame around the part shown by the timeline. The frame can
-/// be dragged and resized; a click elsewhere moves it there.
+/// Overview of the complete run: busy time, anomalies, and a frame around the part that the timeline shows. The frame
+/// can be dragged and resized; a click elsewhere moves the frame there.
 class OverviewBar : public QWidget {
     Q_OBJECT
 
@@ -16,7 +16,7 @@ public:
     OverviewBar(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QSize sizeHint() const override;
-    /// The frame around the visible part.
+    /// Frame around the visible part.
     [[nodiscard]] QRectF frame() const;
 
 protected:

@@ -18,70 +18,70 @@
 
 namespace bubblescope::gui {
 
-/// A cache of the pixel columns of raw lanes, most of which do not change when the view is panned. Columns are on a
-/// grid that depends only on the zoom, so drawing may be off by half a pixel, but does not depend on what was drawn
-/// before.
+/// Cache for the pixel columns of raw lanes, most of which do not change when the view is panned. Columns are on a grid
+/// that depends only on the zoom. The drawing can therefore be off by half a pixel, but does not depend on previous
+/// frames.
 class ColumnCache {
 public:
     struct Lane {
         TimeNs length{0};       ///< length of the visible range
-        std::int64_t first = 0; ///< index in the grid of the first visible column
+        std::int64_t first = 0; ///< grid index of the first visible column
         std::vector<Pyramid::Column> columns;
         bool used = false; ///< true if used in this frame
     };
 
-    /// The columns of a row of a track on a line (ranks of one process show the same tracks). The reference is valid
-    /// until the next frame.
+    /// Columns of a row of a track on a line (ranks of one process can share tracks). The reference is valid until the
+    /// next frame.
     [[nodiscard]] Lane& of(int line, TrackId track, int depth = 0);
-    /// Updates a row, reading only the missing columns. Different rows may be updated by different threads.
+    /// Updates a row by reading only the missing columns. Different threads may update different rows.
     static void update(const SliceRow& row, const TimeRange& range, std::size_t pixels, Lane& lane);
-    /// Drops lanes that were not used since the last frame.
+    /// Removes lanes that were not used in this frame.
     void endFrame();
-    /// Call it for another trace.
+    /// Must be called when the trace changes.
     void clear() { lanes_.clear(); }
 
 private:
     std::map<std::tuple<int, TrackId, int>, Lane> lanes_; ///< by line, track and depth
 };
 
-/// A rectangle in a lane of slices: a slice, or adjacent pixels in which the same name takes most of the time, filled
-/// in proportion to their busy time.
+/// A rectangle in a lane of slices: either a slice, or adjacent pixels with the same dominant name, filled in
+/// proportion to the busy time.
 struct SliceShape {
     QRectF rect;
     StringId name = 0;
     SliceId slice = kNoId; ///< kNoId for pixels
-    QString label;         ///< fits the rectangle; may be empty
+    QString label;         ///< text that fits into the rectangle; may be empty
 };
 
-/// Neighbouring columns of pixels of a lane with the same prevailing name and the same busy time.
+/// Adjacent pixel columns of a lane with the same dominant name and the same busy time.
 struct ColumnRun {
-    int begin = 0; ///< device pixels from the lane's left end
+    int begin = 0; ///< device pixels from the left edge of the lane
     int end = 0;
-    int height = 0; ///< logical pixels from the bottom
+    int height = 0; ///< logical pixels from the bottom of the lane
     StringId name = 0;
 };
 
-/// The content of a row of a lane, from left to right: either slices or pixels.
+/// Content of a row of a lane, from left to right: either slices or pixels.
 struct LaneShapes {
     double top = 0; ///< top of the row
     std::vector<SliceShape> slices;
     std::vector<ColumnRun> columns;
 };
 
-/// The position of the nearest edge of a device pixel inside the plot.
+/// Position of the nearest edge of a device pixel inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
-/// The columns of a lane of that height, which shows `length` of time, as shapes filled in proportion to their busy
-/// time.
+/// Converts the columns of a lane to shapes that are filled in proportion to the busy time. The lane has the given
+/// height and covers `length` of time.
 [[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
                                                    const QRectF& lane);
 
-/// A slice at a place in a lane, moved to device pixels inside a plot of that width and at least one pixel wide. Its
-/// name is the label, elided, if there is space for it.
+/// Shape of a slice, aligned with device pixels inside a plot of the given width and at least one pixel wide. If there
+/// is space, the shape has the elided name of the slice as its label.
 [[nodiscard]] SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, double plot_width,
                                     double device_pixel_ratio, const TextSize& text_size);
 
-/// Calls `visit(slice, level)` for slices in the order of their starts, outer slices first; `level` is the number of
+/// Calls `visit(slice, level)` for slices in order of start time, outer slices first. `level` is the number of
 /// enclosing slices.
 template <class Visit>
 void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Visit& visit) {
@@ -94,8 +94,8 @@ void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Vi
     }
 }
 
-/// The visible raw lanes of unfolded rows, each read when its row is drawn, with one row of slices for each depth of
-/// its stacks, at every zoom. Keeps a reference to its input.
+/// The visible raw lanes of unfolded rows, with one row of slices per depth of their stacks. Lanes are read when their
+/// row is drawn. The input must outlive the object.
 class RawRows {
 public:
     explicit RawRows(const GeometryInput& input);
@@ -103,43 +103,43 @@ public:
     RawRows(const RawRows&) = delete;
     RawRows& operator=(const RawRows&) = delete;
 
-    /// Reads the lanes of a row, and calls `write` for those that show pixels. Its argument is valid only during the
-    /// call. Time grows with the number of pixels and does not depend on the trace's size. Any thread, but one row at a
-    /// time.
+    /// Reads the lanes of a row, and calls `write` for those that are drawn as pixels. The argument of `write` is valid
+    /// only during the call. Linear in the number of pixels, independent of the trace size. Any thread, but each row
+    /// only once at a time.
     void read(int row, const std::function<void(const LaneShapes&)>& write);
-    /// The lanes already read that show slices, with labels, which need font metrics. GUI thread only; call it once.
+    /// The lanes read so far that are drawn as slices, with labels. Needs font metrics: GUI thread only; call it once.
     [[nodiscard]] std::vector<LaneShapes> slices();
-    /// The content of all rows, from top to bottom. GUI thread only; call it once.
+    /// Content of all rows, from top to bottom. GUI thread only; must be called only once.
     [[nodiscard]] std::vector<LaneShapes> all();
 
 private:
     class Reader;
 
     std::vector<Reader> lanes_;     ///< one for each row of slices
-    std::vector<std::size_t> ends_; ///< number of lanes in each row and those above it
+    std::vector<std::size_t> ends_; ///< number of lanes in each row and all rows above it
 };
 
-/// RawRows::all().
+/// Returns RawRows::all() for the input.
 [[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
-/// The slice at a point of the plot; the innermost if there are several in one row. Slices within `slack` pixels also
+/// Slice at a point of the plot; the innermost if there are several in one row. Slices within `slack` pixels also
 /// count.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
-/// The rectangle of a slice in its lane; empty if it is not visible or its line is folded.
+/// Rectangle of a slice in its lane; empty if the slice is not visible or its line is folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
 /// A visible lane.
 struct LanePlace {
     const RawLane& lane;
-    TimeScale scale; ///< scale of the lane's own times
-    double top = 0;  ///< in the plot
+    TimeScale scale; ///< scale for times on the clock of the lane
+    double top = 0;  ///< position in the plot
     double height = 0;
 };
 [[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
 
-/// One position for each pixel that contains at least one of the times. `time` returns the time of an element of a list
-/// sorted by time.
+/// Positions of all pixels that contain at least one of the times. `time` returns the time of an element of `list`,
+/// which must be sorted by time.
 template <class List, class Time>
 std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
     std::vector<double> out;
@@ -147,14 +147,14 @@ std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const T
     while (at != std::ranges::end(list) && time(*at) < scale.range.end) {
         const double x = std::floor(scale.x(time(*at)));
         out.push_back(x);
-        // One search per pixel, however many times lie in it.
+        // One search per pixel, regardless of the number of times in it.
         const TimeNs next = std::max(scale.time(x + 1), time(*at) + TimeNs{1});
         at = std::ranges::lower_bound(at, std::ranges::end(list), next, {}, time);
     }
     return out;
 }
 
-/// The line between the slices where an arrow begins and ends; none if a track has no row. Ends far outside the plot
+/// Line between the slices at the start and end of an arrow; none if a track has no row. Ends far outside of the plot
 /// are moved closer to it.
 [[nodiscard]] std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow);
 

@@ -10,7 +10,7 @@
 
 namespace bubblescope::gui {
 
-/// The colour of all slices with a name, from a set of muted tones.
+/// Colour of all slices with a given name, from a set of muted tones.
 [[nodiscard]] QColor rawColour(const Theme& theme, StringId name);
 
 /// Draws raw lanes into the plot, without their names.
@@ -18,13 +18,13 @@ class RawPainter {
 public:
     RawPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}
 
-    /// For vector formats, in which the pixels of a lane become an image.
+    /// Draws lanes in vector formats, in which the pixels of a lane become an image.
     void paint(const std::vector<LaneShapes>& lanes);
-    /// Writes the pixels of a lane. Any thread.
+    /// Writes the pixels of a lane into an image. Any thread.
     void write(const LaneShapes& lane, PixelCanvas& pixels) const { writeColumns(lane.columns, pixels, lane.top); }
     /// Draws slices with their labels.
     void paintSlices(const std::vector<LaneShapes>& lanes);
-    /// Draws small marks above lanes: at instants, and where marked slices (ascending) begin.
+    /// Draws small marks above lanes at instants and at the starts of `marked` slices, which must be ascending.
     void paintMarks(const std::vector<SliceId>& marked);
 
 private:

@@ -14,15 +14,15 @@
 
 namespace bubblescope::gui {
 
-/// Fills a rectangle with the hatching of idle time, sharp at any device pixel ratio; in vector formats with lines.
+/// Fills a rectangle with the hatching for idle time, sharp at any device pixel ratio; as lines in vector formats.
 void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio);
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
-/// The fills of ops, bubbles and transfers, looked up only once per frame, which has tens of thousands of them. Create
-/// it on the GUI thread; any thread may use it. `theme` must outlive it.
+/// Fills for ops, bubbles and transfers, looked up once per frame because a frame has tens of thousands of shapes. Must
+/// be created on the GUI thread, but any thread may use it. `theme` must outlive the object.
 class RoleFills {
 public:
-    /// `chunks` is the schedule's number of chunks.
+    /// `chunks` is the number of chunks in the schedule.
     RoleFills(const Theme& theme, int chunks, double device_pixel_ratio);
 
     /// Bubbles are hatched.
@@ -32,25 +32,25 @@ public:
         else
             pixels.fillDevice(box, colour(role, chunk));
     }
-    /// Draws the parts of a piece on top of each other, starting at `bottom`, in device pixels from the plot's corner.
+    /// Draws the parts of a piece on top of each other from `bottom`, in device pixels from the plot's corner.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// As above, using a band: it takes the parts that fit, and the rest is filled directly.
+    /// Like the previous function, but adds the parts to a band if they fit; the rest is filled directly.
     void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// Draws the parts of a piece mixed into one colour, as high as the band, whose height is `height`. It is used in
-    /// low rows, where stacks would look like letters.
+    /// Draws the parts of a piece blended into one colour over the full `height` of the band. Used for low rows, in
+    /// which stacks would look like letters.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
-    /// Draws a shape as high as the band, either on top of the band or by filling.
+    /// Draws a shape over the full height of the band, either as part of the band or by filling directly.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
 private:
     [[nodiscard]] QRgb colour(Role role, int chunk) const;
-    /// The mean colour of a column of `height`; the rest has the background colour.
+    /// Mean colour of a column of `height`; the rest of the column counts as background.
     [[nodiscard]] QRgb mixed(const StackPiece& piece, int height) const;
 
     const Theme& theme_;
     int chunks_;
     QImage hatch_;
-    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1; chunk −1 stands for several ops
+    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1; chunk −1 means several ops
 };
 
 } // namespace bubblescope::gui

@@ -10,15 +10,15 @@
 
 namespace bubblescope::gui {
 
-/// Draws the plot's background and the rows' ops, transfers and raw lanes. Into an image, it draws by rows on all
-/// cores. Raw lanes in vector formats are left to RawPainter.
+/// Draws the background of the plot, and the ops, transfers and raw lanes of the rows. In images, rows are drawn in
+/// parallel on all cores. In vector formats, RawPainter draws the raw lanes.
 class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` once on this thread to draw outside the plot; for an image, while other threads write rows.
+    /// Calls `beside` on this thread to draw outside of the plot; for images, while other threads draw rows.
     void paint(const std::function<void()>& beside = [] {});
-    /// The part of a bubble that is not covered by ops, where its label is placed.
+    /// Part of a bubble that ops do not cover, where the label is placed.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
 
 private:
@@ -26,13 +26,13 @@ private:
     struct Lines {
         int begin = 0;
         int end = 0;
-        int row = -1; ///< the row that they belong to
+        int row = -1; ///< row that contains the lines
     };
     [[nodiscard]] std::vector<Lines> divided() const;
     /// Calls `fill(rect, colour)` for rows, ticks and separators within these lines.
     template <class Fill>
     void layGround(const Lines& lines, const Fill& fill) const;
-    /// The data read by the threads that write rows.
+    /// Data that is read by the threads that draw rows.
     struct Sources {
         FullRows full;
         StackRows compact;

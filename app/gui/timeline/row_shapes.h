@@ -9,37 +9,37 @@
 
 namespace bubblescope::gui {
 
-/// The ops and transfers of a full row, in the order of drawing. Without labels.
+/// Ops and transfers of a row that is not compact, in drawing order and without labels.
 struct RowShapes {
     std::vector<TimelineShape> ops;   ///< bubbles, waits and ops that are at least a few device pixels wide
-    std::vector<StackPiece> stacks;   ///< narrower ones, as columns of their exact shares in the same band
+    std::vector<StackPiece> stacks;   ///< narrower ones, as columns with their exact shares in the same band
     std::vector<TimelineShape> lanes; ///< checks and transfers; spans narrower than a device pixel are merged
 };
 
-/// The visible rows with bands, each computed when it is drawn. Keeps a reference to its input.
+/// The visible rows that are not compact. Each is computed when it is drawn. The input must outlive the object.
 class FullRows {
 public:
     explicit FullRows(const GeometryInput& input);
 
-    /// Top to bottom; none if rows are compact.
+    /// From top to bottom; empty if rows are compact.
     [[nodiscard]] const std::vector<int>& rows() const { return rows_; }
-    /// Replaces the content of `out`. Time grows with the number of pixels and the logarithm of the number of spans.
-    /// Any thread.
+    /// Replaces the content of `out`. Linear in the number of pixels, logarithmic in the number of spans. Any
+    /// thread.
     void build(int row, RowShapes& out) const;
 
 private:
     const GeometryInput& input_;
-    std::vector<TimeNs> borders_; ///< between the columns of device pixels
+    std::vector<TimeNs> borders_; ///< times between pixel columns
     std::vector<int> rows_;
 };
 
-/// True if a shape is large enough for a label and stands for a single item.
+/// True if a shape is large enough for a label and represents a single item.
 [[nodiscard]] bool mayBearLabel(const TimelineShape& shape);
-/// The longest label that fits a shape; empty if none does. GUI thread only.
+/// Longest label that fits into a shape; empty if none fits. GUI thread only.
 [[nodiscard]] QString shapeLabel(const GeometryInput& input, const TimelineShape& shape);
 
-/// The shapes of all visible rows with their labels, in drawing order; the parts of stacks are also shapes. For vector
-/// formats. GUI thread only.
+/// Shapes of all visible rows with their labels, in drawing order, for vector formats. Parts of stacks are also shapes.
+/// GUI thread only.
 [[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
 
 } // namespace bubblescope::gui

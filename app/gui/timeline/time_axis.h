@@ -9,8 +9,8 @@
 
 namespace bubblescope::gui {
 
-/// Maps the visible range to [0, width) logical pixels. It subtracts integers first, so that nanoseconds are not lost
-/// in traces with large clock values.
+/// Maps the visible range to [0, width) logical pixels. Times are subtracted as integers first, so that nanosecond
+/// precision is not lost for large clock values.
 struct TimeScale {
     TimeRange range;
     double width = 1;
@@ -21,7 +21,7 @@ struct TimeScale {
     [[nodiscard]] TimeNs time(double x) const {
         return range.begin + TimeNs{std::llround(x / width * static_cast<double>(range.length().count()))};
     }
-    /// At least 1 ns.
+    /// Time per number of pixels, at least 1 ns.
     [[nodiscard]] TimeNs perPixel(double pixels = 1) const {
         const double ns = pixels * static_cast<double>(range.length().count()) / width;
         return TimeNs{std::max<std::int64_t>(1, static_cast<std::int64_t>(ns))};
@@ -34,8 +34,8 @@ struct Tick {
     QString label; ///< empty on minor ticks
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten, counted from `origin`; major ticks are at least `label_room` pixels apart.
-/// Labels share one unit and have as many decimals as the spacing requires.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten, relative to `origin`. Major ticks are at least `label_room`
+/// pixels apart. Labels share one unit and have as many decimals as the spacing requires.
 [[nodiscard]] std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_room);
 
 } // namespace bubblescope::gui

@@ -13,13 +13,13 @@
 
 namespace bubblescope::gui {
 
-/// The common base of all views of rows over time: a column of names on the left, a ruler at the top, the mouse wheel,
-/// keys for zooming and panning, tooltips, and a frame while the view has the focus. GUI thread only.
+/// Base class of all views with rows over time. It provides a column of names on the left, a ruler at the top, mouse
+/// wheel and key bindings for zooming and panning, tooltips, and a focus frame. GUI thread only.
 class TimeView : public QAbstractScrollArea {
     Q_OBJECT
 
 public:
-    /// The effect of the wheel over the rows without a modifier; Ctrl selects the other effect.
+    /// Effect of the wheel over the rows without a modifier key. Ctrl selects the other effect.
     enum class Wheel : std::uint8_t {
         Zooms,
         Scrolls, ///< scrolls the rows, as in Perfetto
@@ -27,37 +27,37 @@ public:
     void setWheel(Wheel wheel) { wheel_ = wheel; }
 
 signals:
-    /// The wheel was turned over the rows without a modifier.
+    /// Emitted when the wheel is turned over the rows without a modifier key.
     void wheelTurned();
 
 protected:
-    /// `names` is the width of the names, `ruler` the height of the ruler. `themes` must outlive the view.
+    /// `names` is the width of the column of names; `ruler` is the height of the ruler. `themes` must outlive the view.
     TimeView(ThemeManager& themes, int names, int ruler, QWidget* parent);
-    /// The range that the view shows and changes; it must outlive the view.
+    /// Sets the range that the view shows and changes. It must outlive the view.
     void setRange(VisibleRange& range);
 
-    /// The rectangle in the viewport where the rows are drawn.
+    /// Rectangle in the viewport in which the rows are drawn.
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] TimeScale scale() const;
-    /// The size of a text in the labels' font.
+    /// Size of a text in the font of the labels.
     [[nodiscard]] QSizeF textSize(const QString& text) const;
-    /// Marks the kept picture as changed, with a new version, so that it is painted again.
+    /// Invalidates the cached image by assigning a new version, so that it is painted again.
     void invalidate();
-    /// As above, except for the names of rows, because only the range has changed.
+    /// Like invalidate(), but keeps the names of rows, for changes of the range only.
     void invalidateTime();
-    /// Zooms at the pointer, or at the middle.
+    /// Zooms around the pointer, or around the middle of the plot.
     void zoom(double factor);
-    /// By pixels, as the pointer moves.
+    /// Pans by pixels, following the pointer.
     void drag(const QPointF& by);
     /// Runs a command that only zooms or pans; returns false for other commands.
     bool runInTime(Command command);
-    /// After a pause, the next change of the range can be undone separately.
+    /// Ends the gesture after a pause, so that the next change of the range can be undone separately.
     void endGestureSoon() { gesture_end_.start(); }
-    /// Call it last when painting.
+    /// Draws the focus frame. Must be called last when painting.
     void paintFocus(QPainter& painter) const;
 
     [[nodiscard]] virtual QFont labelFont() const { return font(); }
-    /// Called when the height of the view, or the rows, may have changed.
+    /// Called when the height of the view or the rows may have changed.
     virtual void relayout() = 0;
     /// Rich text; empty if there is no tooltip.
     [[nodiscard]] virtual QString toolTipAt(const QPointF& position) const = 0;
@@ -72,8 +72,8 @@ protected:
     void changeEvent(QEvent* event) override;
 
     ThemeManager& themes_;
-    std::uint64_t version_ = 1;       ///< version of the picture below the parts that follow the mouse
-    std::uint64_t names_version_ = 1; ///< version of the names of rows in it
+    std::uint64_t version_ = 1;       ///< version of the cached image without the parts that depend on the mouse
+    std::uint64_t names_version_ = 1; ///< version of the row names in it
 
 private:
     VisibleRange* range_ = nullptr;

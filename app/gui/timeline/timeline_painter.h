@@ -14,34 +14,34 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// Sizes of the timeline's frame, in logical pixels.
+/// Dimensions of the timeline's frame, in logical pixels.
 inline constexpr int kHeaderWidth = 148; ///< rank names
 inline constexpr int kStepBandHeight = 20;
 inline constexpr int kTickBandHeight = 22;
 inline constexpr int kRulerHeight = kStepBandHeight + kTickBandHeight;
 
-/// Everything needed to draw one image of the timeline. References must outlive the call.
+/// All data for drawing one image of the timeline. The references must outlive the call.
 struct TimelineFrame {
     const Theme& theme;
     const Session& session;
     const GeometryInput& geometry;
-    QRect plot;   ///< right of the header, below the ruler
-    int step = 0; ///< the current step, as an index in Run::steps
+    QRect plot;   ///< area to the right of the header and below the ruler
+    int step = 0; ///< index in Run::steps of the current step
     QFont font;
     std::optional<MeshAxis> group{}; ///< axis along which rows are grouped
-    bool names = true;               ///< true if the names of rows must be painted; otherwise they already have been
+    bool names = true;               ///< true if the names of rows must be painted; false if they are from a cache
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
-    bool pinned = false;                             ///< true for the part with the pinned rows, which is drawn on top
-    int caption_top = 0;                             ///< below the ruler: top of the captions about the whole view
-    PixelCanvas* pixels = nullptr;                   ///< pixels of the image being painted; null for vector formats
+    bool pinned = false;                             ///< true for the pinned rows, which are drawn on top of the rest
+    int caption_top = 0;                             ///< below the ruler: top of the captions for the complete view
+    PixelCanvas* pixels = nullptr;                   ///< pixels of the image; null for vector formats
     LabelCache* labels = nullptr;                    ///< for text in `font` …
-    LabelCache* smaller = nullptr; ///< … and in smallFont(font); null for vector formats, where texts stay texts
+    LabelCache* smaller = nullptr; ///< … and in smallFont(font); null for vector formats, which preserve text
 
-    /// True if there are triangles to click on, which pictures do not have.
+    /// True if triangles for folding rows are drawn, which exported pictures do not have.
     [[nodiscard]] bool controls() const { return pixels != nullptr; }
 };
 
-/// A visible step; the replicas of a step have one span.
+/// A visible step; all replicas of a step share one span.
 struct StepSpan {
     int number = 0;
     TimeRange window;
@@ -51,10 +51,10 @@ struct StepSpan {
 
 inline constexpr double kTickRoom = 96; ///< pixels between labelled ticks
 
-/// The font for secondary texts.
+/// Font for secondary texts.
 [[nodiscard]] QFont smallFont(QFont font);
 
-/// Draws the shapes from geometry.h. No antialiasing, because edges are on device pixels.
+/// Draws the shapes from geometry.h without antialiasing, because their edges are aligned with device pixels.
 class TimelinePainter {
 public:
     TimelinePainter(QPainter& painter, const TimelineFrame& frame);
@@ -82,8 +82,8 @@ private:
     QFont bold_;
 };
 
-/// The origin of the ruler's times: the start of the current step if the view is not much longer than a step, otherwise
-/// the start of the first step.
+/// Origin of the times in the ruler: the start of the current step if the view is not much longer than a step,
+/// otherwise the start of the first step.
 [[nodiscard]] TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible);
 [[nodiscard]] bool countsInStep(const Session& session, int step, const TimeRange& visible);
 

@@ -23,29 +23,29 @@ namespace bubblescope::gui {
 class NoteStore;
 struct TimelineFrame;
 
-/// The Gantt view of a run: a widget of the viewport's size, whatever the length of the trace. Reads and changes
-/// ViewState. The painted base is kept until something that it depends on changes, so that hovering and selecting
-/// redraw only the overlay.
+/// Gantt chart of a run. The size of the widget is independent of the length of the trace. Reads and changes
+/// ViewState. The painted base is cached until its content changes, so that hovering and selecting redraw only the
+/// overlay.
 class TimelineView : public TimeView {
     Q_OBJECT
 
 public:
-    /// Both must outlive the view.
+    /// `state` and `themes` must outlive the view.
     TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-    /// The notes to draw and edit, which must outlive the view. None by default.
+    /// Sets the notes to draw and edit, which must outlive the view. By default, there are none.
     void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
-    /// The item under a point of the viewport.
+    /// Item at a point of the viewport.
     [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
     /// True if the raw lanes of a line are shown.
     [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
     void setUnfolded(int line, bool unfolded);
-    /// Shows counters on each line once they have been computed. Not in compact rows.
+    /// Shows counters on each line as soon as they have been computed. Compact rows do not have counters.
     void showCounters(bool on);
     /// If on, dragging over the ops selects a time range instead of panning the view.
     void setSelecting(bool on);
@@ -54,14 +54,14 @@ public:
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
-    /// The height that the view needs to show all rows and the ruler.
+    /// Height of the view in which all rows and the ruler fit.
     [[nodiscard]] int heightOfAll() const;
     [[nodiscard]] ViewState& state() const { return state_; }
     /// The visible rows from top to bottom.
     [[nodiscard]] std::vector<int> rowsInSight() const;
-    /// The visible part of a row including its name, in viewport coordinates.
+    /// Visible part of a row including its name, in viewport coordinates.
     [[nodiscard]] QRect rowRect(int row) const;
-    /// Draws the visible part, without the effects of the mouse: for image files.
+    /// Draws the visible part without the effects of the mouse, for image files.
     void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
@@ -70,11 +70,11 @@ signals:
     void hovered(const bubblescope::gui::ItemRef& item);
     void idealRequested();
     void searchRequested();
-    /// Requests the next (+1) or previous (−1) search result.
+    /// Requests the next (+1) or the previous (−1) search result.
     void hitRequested(int direction);
-    /// The user asks for a menu for the item at a point of the screen.
+    /// Emitted when the user requests a menu for the item at a point of the screen.
     void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
-    /// A time range was selected by dragging; it is now ViewState::measured().
+    /// Emitted when the user has selected a time range by dragging, which is now ViewState::measured().
     void timeRangeChosen();
     void selectingChanged(bool on);
     void filterRequested();
@@ -96,18 +96,18 @@ protected:
 private:
     [[nodiscard]] GeometryInput geometry() const;
     [[nodiscard]] GeometryInput geometryAt(double plot_y) const;
-    /// An item's visible part in viewport coordinates.
+    /// Visible part of an item in viewport coordinates.
     [[nodiscard]] QRectF rectOf(const ItemRef& item) const;
     [[nodiscard]] QRect outlineOf(const ItemRef& item) const;
     [[nodiscard]] int contentY(const QPointF& position) const;
     [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
-    /// The parts that are drawn separately: the pinned rows, and everything that scrolls.
+    /// Parts that are drawn separately: the pinned rows, and the scrolled rest.
     enum class Part : std::uint8_t { Scrolled, Pinned };
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
     [[nodiscard]] GeometryInput geometryOf(Part part) const;
-    /// The parts of the picture that are kept between frames.
+    /// Parts of the image that are cached between frames.
     struct Kept {
         KeptPicture picture;
         KeptNames names;
@@ -158,12 +158,12 @@ private:
     RowLayout rows_;
     std::vector<RowFacts> facts_;
     std::shared_ptr<const CounterLanes> all_counters_; ///< null until computed
-    std::shared_ptr<const CounterLanes> counters_;     ///< those that the filter of rows accepts
+    std::shared_ptr<const CounterLanes> counters_;     ///< counters that the row filter accepts
     BackgroundJob counter_job_;
     Kept base_;
-    Kept pinned_;                    ///< as above for the pinned rows, if other rows are scrolled below them
+    Kept pinned_;                    ///< like `base_`, for the pinned rows if other rows scroll below them
     bool measures_ = false;          ///< true if a time range was measured at the last layout
-    std::optional<StepFlows> flows_; ///< flows of the step requested last
+    std::optional<StepFlows> flows_; ///< flows of the last requested step
     ColumnCache columns_;
     std::uint64_t drawn_version_ = 0;
     LabelCache labels_;
@@ -178,14 +178,14 @@ private:
     std::optional<TimeNs> measure_from_; ///< start of an interval being measured
 };
 
-/// Makes timelines accessible: the visible rows, each with its rank's busy and bubble time in the current step, and the
-/// selection as the timeline's value. Each view calls it before it is given a name.
+/// Provides accessibility for timelines: the visible rows, each with the busy and bubble time of its rank in the
+/// current step, and the selection as the value of the timeline. Each view must call this before its name is set.
 void installTimelineAccess(TimelineView& view);
 
-/// Notifies assistive tools that the rows have changed.
+/// Notifies assistive technology that the rows have changed.
 void announceRows(TimelineView& view);
 
-/// Notifies assistive tools that the selection has changed.
+/// Notifies assistive technology that the selection has changed.
 void announceSelection(TimelineView& view);
 
 } // namespace bubblescope::gui
