@@ -64,7 +64,7 @@ public:
         std::optional<ExplorerResult> better; ///< an order shorter than the one that the previous take() returned
     };
     void put(State state);
-    /// Returns nothing if there has been no put() since the last call.
+    /// Returns nothing unless put() was called since the last take().
     [[nodiscard]] std::optional<State> take();
 
 private:

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Labels from longest to shortest, of which the first that fits is drawn. Some labels have two lines.
+/// Labels from longest to shortest. The first label that fits is drawn. Some labels have two lines.
 [[nodiscard]] std::vector<QString> itemLabels(const Session& session, const ItemRef& item);
 
 /// A line in the details view.
