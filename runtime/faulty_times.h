@@ -10,8 +10,8 @@
 
 namespace bubblescope::runtime {
 
-/// The costs that a paced run with these faults has in one step. Error: Usage for faults that are not changes of the
-/// times of ops or links: only slow, op, jitter and link are.
+/// Costs of one step in a paced run with these faults. Error: Usage for faults other than slow, op, jitter and link,
+/// which change the times of ops or links.
 [[nodiscard]] Result<CostModel> faultyCosts(const Schedule& schedule, CostModel costs, std::span<const Fault> faults,
                                             int step);
 
@@ -22,7 +22,7 @@ struct FaultySteps {
 };
 
 /// Simulates steps 0 to `steps` − 1 with faults. With a policy, each step runs in the order that its ranks choose.
-/// Errors: those of faultyCosts(), dispatched() and simulate().
+/// Errors: see faultyCosts(), dispatched() and simulate().
 [[nodiscard]] Result<FaultySteps> simulateFaulty(const Schedule& schedule, const CostModel& costs,
                                                  std::span<const Fault> faults, int steps,
                                                  const DispatchPolicy& policy = {});

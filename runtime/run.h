@@ -21,24 +21,24 @@
 
 namespace bubblescope::runtime {
 
-/// The model to train, how to train it, and the results to keep. The run rejects an invalid schedule.
+/// The model to train, the training options, and the results to store. The run rejects an invalid schedule.
 struct RunConfig : EngineConfig {
     ModelConfig model;
-    /// The longest time that a rank may delay the others: in an op beyond the op's nominal time, without a heartbeat if
-    /// ranks are processes, or for a message that is never sent. After that the run ends with an error that names the
-    /// rank. The default exceeds the time of any op of a model that fits a CPU.
+    /// Maximum time that a rank may delay the others: by exceeding an op's nominal time, by not sending a heartbeat if
+    /// ranks are processes, or by never sending a message. After that the run ends with an error that names the rank.
+    /// The default exceeds the time of any op of a model that fits a CPU.
     TimeNs timeout{60'000'000'000};
     std::shared_ptr<Backend> backend; ///< executes the ranks' ops; null = the host
-    /// True if ranks that share a device get their own processors, provided that it can be divided.
+    /// True if ranks that share a device should use separate processors, provided that the device can be divided.
     bool divide_device = false;
-    /// True if the order may change between steps, see OrderAdapter. Ranks must be threads of one process.
+    /// True if the order may change between steps; see OrderAdapter. Ranks must be threads of one process.
     bool adapt = false;
     bool adapt_waits = false;            ///< see OrderAdapter
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
     /// Records device activity in addition to the ops; may be null. It must be started before the backend is opened.
     std::shared_ptr<profiler::KernelRecorder> kernels;
     std::filesystem::path out_dir; ///< folder for one trace file per rank; empty = record nothing
-    /// Maximum size of a rank's trace. The trace is written in parts of a quarter of that each, and the oldest part is
+    /// Maximum size of a rank's trace. The trace is written in parts of a quarter of that size, and the oldest part is
     /// removed. 0 = one file of unlimited size.
     std::int64_t trace_bytes = 0;
 };
@@ -64,24 +64,25 @@ struct RunSummary {
     std::optional<DeviceDivision> division;        ///< set if dividing the run's device among its ranks was requested
     /// For a run with checks: the planned coverage, and whether ops were delayed for checks.
     struct Checks {
-        std::optional<int> steps_to_full; ///< number of steps until all layers are covered; none if some never are
+        std::optional<int> steps_to_full; ///< number of steps until all layers are covered; none if some layers are
+                                          ///< never covered
         bool retimed = false;
     };
     std::optional<Checks> checks;
 };
 
-/// Trains for `steps` steps, or until the run is asked to end, with one thread per rank, and records the run. Accepts
-/// any valid schedule, from the registry or from a file. Errors: Input for an invalid schedule; Run if a rank fails or
-/// a file cannot be written (earlier records remain readable); Cancelled.
+/// Trains for `steps` steps, or until a stop is requested, with one thread per rank, and records the run. Accepts any
+/// valid schedule, from the registry or from a file. Errors: Input for an invalid schedule; Run if a rank fails or a
+/// file cannot be written (earlier records remain readable); Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
 
 /// The result of a run whose ranks are processes.
 struct ProcessRun {
-    /// On the root, the same summary as that of runPipeline(); losses, digest and memory are equal bit for bit. On
-    /// other processes only the fields that concern their rank are filled in. Errors are those of runPipeline(), the
-    /// same on all processes, and the watchdog's for a rank whose process has died.
+    /// On the root, this is the same summary as from runPipeline(); losses, digest and memory are bit-identical. On
+    /// other processes only the fields that concern their rank are filled in. All processes return the same error: an
+    /// error of runPipeline(), or the watchdog's error for a rank whose process has died.
     Result<RunSummary> summary;
-    /// False if a process has died, in which case the job can only be left without MPI_Finalize.
+    /// False if a process has died; the job can then only be left without MPI_Finalize.
     bool all_alive = true;
 };
 

@@ -55,15 +55,16 @@ private:
 /// The reason why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if it was merely stopped.
 [[nodiscard]] std::string failureOf(const Error& error);
 
-/// Opens a recorder for the ranks that run here, or for all if `ranks` is empty; null if the run records nothing.
+/// Opens a recorder for the ranks of this process, or for all ranks if `ranks` is empty; null if the run records
+/// nothing.
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
 
 /// Sends the kernels of a run to the recorder's ranks, or to rank `only`. Does nothing if either is missing.
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
-/// Everything that the engine needs for the ranks at these ends. `recorder`, `checks` and `divided` may be null; ranks
-/// are opened on `divided` instead of the whole device. Everything must outlive the run.
+/// Returns the parts that the engine needs for the ranks of these transports. `recorder`, `checks` and `divided` may be
+/// null; if `divided` is set, ranks are opened on it instead of the whole device. All arguments must outlive the run.
 [[nodiscard]] EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                                       profiler::Recorder* recorder, RunChecks* checks,
                                       DividedDevice* divided = nullptr);

@@ -56,12 +56,12 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 /// The executions that a flip inside a layer affects.
 enum class FaultStay : std::uint8_t {
     Transient,   ///< only the first execution
-    Reexecution, ///< only the second one, which just checks the first
+    Reexecution, ///< only the second execution, which checks the first
     Sticky,      ///< every execution on this rank, each time in a different number
-    Fixed,       ///< every execution on this rank, each time in the same bit, so that executions here look equal
+    Fixed,       ///< every execution on this rank, each time in the same bit, so that executions on this rank agree
 };
 
-/// A fault to be injected into a run. Parameters that are not given have values without effect.
+/// A fault to be injected into a run. Omitted parameters have values without effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< for a link, the sender
@@ -73,8 +73,8 @@ struct Fault {
     double share = 0;
     TimeNs time{0};
     FaultTensor tensor = FaultTensor::Output;
-    // Layer of a flip inside a layer (see LayerCall); used instead of `tensor`, which is between stages. Weights are
-    // flipped before the op. Known answers have no layer: `shown` alone identifies them.
+    // Layer of a flip inside a layer (see LayerCall); used instead of `tensor`, which refers to tensors between stages.
+    // Weights are flipped before the op. Known answers have no layer: `shown` alone identifies them.
     std::optional<int> layer;
     std::optional<CheckedTensor> shown; ///< none = the output of the op
     FaultStay stay = FaultStay::Transient;
@@ -95,8 +95,8 @@ struct Fault {
 /// Ranks are a number, a range such as 1-3, or * (the default for kinds that do not require one). All kinds accept
 /// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All accept tp=N, which selects one
 /// of the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on chunk 1, F3
-/// the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage. Its `where` is the
-/// text, and the message names the invalid word.
+/// the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage, with the text as
+/// `where`; the message names the invalid word.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Checks that everything named by the faults exists: ranks, steps, ops of a rank, tensors. Error: Usage. Layer numbers

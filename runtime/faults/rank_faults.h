@@ -25,7 +25,7 @@ struct LayerRun {
 /// ops and steps, so runs with equal faults are affected equally. For the rank's thread.
 class RankFaults {
 public:
-    /// `tensor` is the rank's index among those that share its stages.
+    /// `tensor` is the rank's index among the ranks that share its stages.
     RankFaults(std::span<const Fault> faults, Rank rank, int tensor = 0);
 
     /// True if there are no faults, which is the common case.
@@ -51,14 +51,14 @@ public:
     /// True if a fault is inside layers or known answers.
     [[nodiscard]] bool inLayers() const;
 
-    /// Injects faults into a tensor that an execution has just computed. `before` is how many numbers of the same
-    /// tensor were shown before.
+    /// Injects faults into a tensor that an execution has just computed. `before` is the number of values of the same
+    /// tensor that were reported before.
     void inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
     /// True if a fault flips a layer's weights before the op.
     [[nodiscard]] bool injectsIntoWeights(const Op& op, int step, int layer) const;
 
-    /// Die or Hang, if a fault ends the rank before this op.
+    /// Returns Die or Hang if a fault ends the rank before this op.
     [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
 
 private:
@@ -75,7 +75,7 @@ private:
     std::map<std::pair<std::size_t, Rank>, Stalled> stalled_; ///< by fault and sender
 };
 
-/// The faults of one execution, which shows its tensors one after another.
+/// The faults of one execution, which reports its tensors one after another.
 class LayerInjection {
 public:
     LayerInjection(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
@@ -103,7 +103,7 @@ public:
         return {op, step, layer, again, ++count_};
     }
     [[nodiscard]] LayerInjection injection(const LayerRun& run) const { return {faults_, run}; }
-    /// Call it before an op of this stage: injects faults into its weights.
+    /// Call it before an op of this stage: injects faults into the stage's weights.
     void injectIntoWeights(const Op& op, int step, StageModel& stage);
 
 private:

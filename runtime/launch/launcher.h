@@ -22,7 +22,8 @@ using Environment = std::function<const char*(const char* name)>;
 [[nodiscard]] std::optional<Launched> launchedAs(const Environment& environment);
 [[nodiscard]] std::optional<Launched> launchedAs(); ///< uses this process's environment
 
-/// This process's number among those of its job on its host, which determines its GPU; nothing if no launcher sets it.
+/// Index of this process among the job's processes on its host, which determines its GPU; nothing if no launcher sets
+/// it.
 [[nodiscard]] std::optional<int> rankOnHost(const Environment& environment);
 [[nodiscard]] std::optional<int> rankOnHost();
 

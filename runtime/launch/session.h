@@ -9,15 +9,15 @@ namespace bubblescope {
 
 /// This process's participation in a job of several processes, for the duration of main(). Starts MPI if a launcher
 /// started the process and the program was built with MPI; a program that was started directly never uses MPI. There is
-/// only one, on the main thread.
+/// at most one session, on the main thread.
 class LaunchSession {
 public:
-    /// `by_itself`: without MPI, the process joins the others that torchrun or srun started over TCP, and waits up to a
-    /// minute for them. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
+    /// With `by_itself` and without MPI, the process connects over TCP to the processes that torchrun or srun started,
+    /// and waits up to a minute for them. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
     [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 
-    /// Leaves the job in an orderly way: waits until all processes have reached this point. During stack unwinding the
-    /// other processes may be waiting for this one elsewhere, so it ends all of them.
+    /// Leaves the job in an orderly way: waits until all processes have reached this point. During stack unwinding, the
+    /// other processes may be waiting for this process elsewhere, so all processes are ended.
     virtual ~LaunchSession() = default;
     LaunchSession(const LaunchSession&) = delete;
     LaunchSession& operator=(const LaunchSession&) = delete;
@@ -36,7 +36,7 @@ public:
     /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
-    /// Ends all processes of the job at once, with this exit code. Use it if the others cannot be notified.
+    /// Ends all processes of the job immediately, with this exit code. Use it if the others cannot be notified.
     [[noreturn]] virtual void abort(int exit_code);
 
 protected:

@@ -14,14 +14,14 @@ struct TcpJob {
     int size = 1;
     std::string host; ///< host of rank 0
     int port = 0;     ///< port on which rank 0 listens until all processes have connected
-    /// A secret shared only by the processes of one job; each process proves that it has it. If none is given, it is
+    /// A secret shared only by the processes of one job; each process proves that it has the secret. By default it is
     /// the launcher's job id, which keeps other jobs out but can be guessed.
     std::string token;
     bool guessable = false;
 };
 
 /// Recognises torchrun, or any launcher that sets the same variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and
-/// Slurm's srun. torchrun itself listens on its port, so rank 0 takes the next one. BUBBLESCOPE_PORT and
+/// Slurm's srun. With torchrun, which listens on that port itself, rank 0 uses the next port. BUBBLESCOPE_PORT and
 /// BUBBLESCOPE_TOKEN, or the first line of the file that BUBBLESCOPE_TOKEN_FILE names, take precedence. Errors: Usage,
 /// if no launcher is found or a variable is invalid; Input, as in net::readToken().
 [[nodiscard]] Result<TcpJob> tcpJobOf(const Environment& environment);

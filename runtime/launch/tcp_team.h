@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// A connection between two processes of a job. A message arrives as a whole; otherwise an error names the other end.
+/// A connection between two processes of a job. A message arrives completely, or an error names the other end.
 class TeamSocket {
 public:
     using Clock = net::Clock;
@@ -58,8 +58,8 @@ struct ControlConnection {
 /// for its own messages.
 class TcpControl final : public runtime::ControlChannel {
 public:
-    /// `connections` are those of rank 0 by rank, or the single connection to rank 0. They must outlive the channel and
-    /// carry nothing else.
+    /// On rank 0, `connections` are indexed by rank; on the other ranks there is only the connection to rank 0. They
+    /// must outlive the channel and carry nothing else.
     TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
     /// Sends pending bytes, as far as that is possible without waiting.
     ~TcpControl() override;
@@ -78,8 +78,8 @@ private:
     std::deque<Received> inbox_;
 };
 
-/// Processes connected over TCP, each with rank 0, which forwards messages between the others. Intended for the data
-/// that a job exchanges other than tensors.
+/// Processes connected over TCP, each with rank 0, which forwards messages between the others. Intended for all data
+/// that a job exchanges, except tensors.
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
     /// Waits until all processes of the job have connected. Errors: Run after at most `patience`, naming the missing

@@ -15,7 +15,7 @@ namespace bubblescope::runtime {
 /// A part of a layer of a GptStage with copies of its inputs. It is repeated on the queue of its rank's checks. On a
 /// device that shares the host's memory it can also copy its weights, so that other threads or, after serialisation,
 /// other processes can execute it. On other devices it stays with its rank: the ranks of one process share a device, so
-/// another rank could not detect any more than this one.
+/// another rank could not detect more faults than this one.
 template <class T>
 class CapturedGptLayer final : public ReexecutableLayer {
     std::shared_ptr<ComputeQueue> queue_; // first member, because it must outlive all buffers
@@ -24,7 +24,8 @@ public:
     enum class Layer : std::uint8_t { Embedding, Block, Head };
     using Block = TransformerBlock<T>;
 
-    /// References the layer's weights, which must outlive it and not change before run(), unless it is detached.
+    /// References the layer's weights, which must outlive this object and not change before run(), unless detach() was
+    /// called.
     CapturedGptLayer(std::shared_ptr<ComputeQueue> queue, LayerPart part, Layer layer,
                      const ParameterView<T>& parameters)
         : queue_(std::move(queue)), part_(part), layer_(layer), parameters_(parameters) {}
@@ -33,8 +34,9 @@ public:
     [[nodiscard]] std::int64_t bytes() const override;
     void detach() override;
     [[nodiscard]] bool pack(WireWriter& wire) const override;
-    /// Reads the output of pack(), detached, for execution on `queue`, whose device shares the host's memory. Error:
-    /// Input, if the bytes are not an executable layer. Whatever the bytes are, a returned layer can be executed.
+    /// Reads the output of pack() as a detached layer, for execution on `queue`, whose device shares the host's memory.
+    /// Error: Input, if the bytes are not an executable layer. A returned layer can always be executed, regardless of
+    /// the bytes.
     [[nodiscard]] static Result<std::unique_ptr<CapturedGptLayer>> unpack(WireReader& wire,
                                                                           std::shared_ptr<ComputeQueue> queue);
 
@@ -49,7 +51,7 @@ public:
     typename Head<T>::Saved head;
     Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = none
     bool shared = false;      ///< true if other ranks took part in the block
-    std::vector<Buffer> sums; ///< the sums that they computed
+    std::vector<Buffer> sums; ///< sums computed by these ranks
 
     /// Copies the inputs of backwardInput() or, for an earlier slice, the inputs of any part, after the work queued so
     /// far.
@@ -60,15 +62,15 @@ private:
     void runEmbedding(const Layers<T>& layers) const;
     void runBlock(const Layers<T>& layers) const;
     void runHead(const Layers<T>& layers) const;
-    /// Provides a column of gradients to add to that covers only the layer's range; shows that range after `work` has
-    /// added to it.
+    /// Calls `work` with a column of gradients that covers only the layer's range, then shows that range to the
+    /// probe.
     template <class Work>
     void weightGradient(const Layers<T>& layers, const Work& work) const;
-    /// True if it can leave its thread.
+    /// True if this object can leave its thread.
     [[nodiscard]] bool travels() const;
-    /// The range of its weights.
+    /// Returns the range of the layer's weights.
     [[nodiscard]] FlatRun weightRun() const { return runOf(parameters_.parts.front(), parameters_.parts.back()); }
-    /// Everything to be serialised except the parameters.
+    /// Lists all serialised members except the parameters.
     template <class Wire, class Self>
     static void fields(Wire& wire, Self& self);
     [[nodiscard]] bool unpackParameters(WireReader& wire);
@@ -77,7 +79,7 @@ private:
     [[nodiscard]] bool embeddingFits() const;
     [[nodiscard]] bool blockFits() const;
     [[nodiscard]] bool headFits() const;
-    /// True if a buffer holds this many values of type U, which may be any numbers.
+    /// True if a buffer holds this many values of type U; the values are not checked.
     template <class U = T>
     [[nodiscard]] static bool holds(const Buffer& buffer, std::initializer_list<std::int64_t> sizes);
     [[nodiscard]] bool isPart(std::size_t part, std::int64_t inputs, std::int64_t outputs) const;

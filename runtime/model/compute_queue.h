@@ -34,7 +34,7 @@ public:
 
     /// The queue for repeated layers.
     [[nodiscard]] virtual WorkQueue& checks() = 0;
-    /// The current queue: the queue of checks inside a check, otherwise this one.
+    /// The current queue: the queue of checks inside a check, otherwise this queue.
     [[nodiscard]] virtual WorkQueue& current() = 0;
     /// Values that have just been computed on `on`, for a probe.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,

@@ -16,16 +16,17 @@ class ShardSums {
 public:
     virtual ~ShardSums() = default;
 
-    /// Takes this rank's part, in float, and returns the sum of all ranks' parts in the ranks' order, so that all ranks
-    /// get the same bits. The other ranks must sum the same parts in the same order. On the host it waits for the other
-    /// ranks. On a device it waits until they have queued their parts, not until the parts are computed.
+    /// Takes this rank's part, in float, and returns the sum of all ranks' parts. Parts are added in the ranks' order,
+    /// so that the sum is bit-identical on all ranks. The other ranks must sum the same parts in the same order. On the
+    /// host, the call waits for the other ranks. On a device, it waits until they have queued their parts, not until
+    /// the parts are computed.
     [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
 };
 
-/// The part of a stage's matrices that a rank holds, as in Shoeybi et al., "Megatron-LM" (2019): for queries, keys and
-/// values, the columns of the rank's heads; for attention's projection, the rows of these heads; for the MLP's first
-/// matrix, some columns, and for its second, the corresponding rows. Normalisations, embeddings, the head, and biases
-/// that are added after a sum are whole on every rank.
+/// The part of a stage's matrices that a rank holds, as in Shoeybi et al., "Megatron-LM" (2019). For queries, keys and
+/// values, it consists of the columns of the rank's heads; for attention's projection, of the rows of these heads. For
+/// the MLP's first matrix it consists of some columns, and for the second of the corresponding rows. Every rank holds
+/// all normalisations, embeddings, the head, and the biases that are added after a sum.
 struct TensorShard {
     int size = 1;              ///< number of ranks that share the stage
     int index = 0;             ///< index of this rank
@@ -40,21 +41,23 @@ struct Piece {
     friend constexpr auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// The data about one stage that the model needs. Two pipelines in opposite directions hold each part of the model
-/// twice, in two stages with equal places.
+/// Describes one stage to the model. Two pipelines in opposite directions hold each part of the model twice, in two
+/// stages with equal places.
 struct StageTask {
-    int place = 0;               ///< place in its pipeline
-    int places = 1;              ///< number of places in its pipeline
-    std::vector<Piece> pieces;   ///< the pieces that pass through it, in the order in which their gradients are summed
+    int place = 0;               ///< place of the stage in its pipeline
+    int places = 1;              ///< number of places in that pipeline
+    std::vector<Piece> pieces;   ///< pieces that pass through the stage, in the order in which their gradients are
+                                 ///< summed
     int slices = 1;              ///< number of slices per micro-batch
-    int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are means over them
+    int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are averaged over
+                                 ///< these
     TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
     LayerWatch* watch = nullptr; ///< observes ops; null = none
     std::set<Piece> recomputed = {}; ///< pieces whose F keeps only the input, because recompute() follows
-    /// By sample, for an order that updates weights within the step (core/schedule/weight_versions.h); empty for
-    /// others.
-    std::vector<int> update_of{};  ///< the update that applies its gradient
-    std::vector<int> version_of{}; ///< the number of updates of this step in the weights that its ops use
+    /// By sample, for an order that updates weights within the step (core/schedule/weight_versions.h); otherwise
+    /// empty.
+    std::vector<int> update_of{};  ///< the update that applies the sample's gradient
+    std::vector<int> version_of{}; ///< number of this step's updates in the weights that the sample's ops use
 
     /// Updates per step.
     [[nodiscard]] int updates() const { return update_of.empty() ? 1 : update_of.back() + 1; }
@@ -63,17 +66,17 @@ struct StageTask {
 /// The mapping of a schedule's micro-batches to the data, and the order in which gradients are summed, which affects
 /// float results.
 ///
-/// The data has m micro-batches. If there is one pipeline, which numbers all of them, an op's number is that in the
-/// data. Two pipelines may each number theirs from 0, so the data is ordered by the op's number first and by the
-/// pipeline second; the order is the same if each number is used once.
+/// The data has m micro-batches. If there is one pipeline, an op's micro-batch has the same number in the data. Two
+/// pipelines may each number their micro-batches from 0, so the data is ordered by that number first and by the
+/// pipeline second. This does not change the order if each number is used once.
 ///
 /// The gradient of a stage is summed over its pieces by ascending micro-batch, and within a micro-batch from the last
-/// slice to the first, which is the order in which the gradients of a split sequence arrive. Two pipelines sum their
-/// gradients separately, and the sum of the first pipeline comes first. This order does not depend on the order of
-/// execution: a gradient that is ready early waits (see GradientSum). Replicas of the pipeline have m micro-batches
-/// each. Those of the first replica come first in the data, and the replicas' sums are added in order. All schedules of
-/// one pipeline with equal slices therefore train to the same bits. With two pipelines or different slices, the same
-/// terms are grouped differently, so results differ in the last bits.
+/// slice to the first. The gradients of a split sequence arrive in this order. Two pipelines sum their gradients
+/// separately, and the sum of the first pipeline comes first. This order does not depend on the order of execution: a
+/// gradient that is ready early waits (see GradientSum). Replicas of the pipeline have m micro-batches each. The first
+/// replica's micro-batches come first in the data, and the replicas' sums are added in order. All schedules of one
+/// pipeline with equal slices therefore produce bit-identical results. With two pipelines or different slices, the same
+/// terms are grouped differently, so results differ in their last bits.
 class DataPlan {
 public:
     /// `schedule` must be valid; the plan holds no reference to it.

@@ -27,7 +27,7 @@ class Attention {
 public:
     Attention(const Layers<T>& layers, AttentionShape shape) : layers_(layers), shape_(shape) {}
 
-    /// The data that attend() keeps for gradient().
+    /// The data that attend() stores for gradient().
     struct Saved {
         const Buffer& attended; ///< the result of attend()
         const Buffer& weights;
@@ -37,9 +37,9 @@ public:
         return layers_.queue().device().fusesAttention(kStorage<T>, shape_.headWidth());
     }
 
-    /// `qkv` holds `tokens` rows; `earlier` are those of the preceding slices, in order. Fills `saved` with the softmax
-    /// weights (one row per query: batch, head, query, key) if they are kept and, for fused attention, with the
-    /// logarithms of their sums before division, in float.
+    /// `qkv` holds `tokens` rows; `earlier` contains the rows of the preceding slices, in order. Fills `saved` with the
+    /// softmax weights if they are kept (one row per query: batch, head, query, key). For fused attention, `saved`
+    /// contains the logarithms of their sums before division, in float.
     [[nodiscard]] Buffer attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                                 Buffer& saved) const;
     /// The gradient of `qkv`, plus the gradient from later slices unless that is empty (keys and values in float).
@@ -61,7 +61,7 @@ private:
         int heads = 0;
     };
     struct Scratch {
-        Buffer gathered; ///< gathered data of one sequence, see gather()
+        Buffer gathered; ///< gathered data of one sequence; see gather()
         Buffer scores;
         Buffer weights; ///< weights that are not kept
     };
@@ -100,9 +100,9 @@ class TransformerBlock {
 public:
     using Parts = BlockParts;
 
-    /// The data kept for a piece between its ops. F fills everything except the gradients; I adds the gradients of each
-    /// part's output and frees what only I needed. The inputs of linear layers are recomputed from the kept
-    /// normalisations, which is cheap and saves memory.
+    /// The data stored for a piece between its ops. F fills everything except the gradients. I adds the gradients of
+    /// each part's output, and frees the data that only I needed. The inputs of linear layers are recomputed from the
+    /// stored normalisations, which is cheap and saves memory.
     struct Saved {
         Normalised ln1; ///< kept until W; its deviations until I
         Buffer qkv;     ///< kept until I
@@ -116,7 +116,7 @@ public:
         [[nodiscard]] std::int64_t bytes() const;
     };
 
-    /// `layers` hold the block's parameters; `heads` is the number of heads on this rank.
+    /// `layers` contains the block's parameters; `heads` is the number of heads on this rank.
     TransformerBlock(const Layers<T>& layers, int batch, int heads)
         : layers_(layers), attention_(layers_, {batch, heads, layers.columns(Parts::kQkv) / 3}) {}
     TransformerBlock(const TransformerBlock&) = delete;

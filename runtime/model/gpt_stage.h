@@ -14,15 +14,15 @@
 namespace bubblescope::runtime {
 
 /// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
-/// the seed and the block's number in the whole model, data on the seed, step and micro-batch. However the blocks are
-/// cut into stages, and the stages assigned to ranks, the same numbers are computed. If micro-batches of sequences of n
-/// tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1. Attention uses the preceding slices,
-/// so slices must pass through a stage in order, and return in the opposite order. If ranks share the stage, each has a
-/// GptStage, see TensorShard. Parameters held by all of them stay bit-identical, because all ranks compute them from
-/// equal numbers.
+/// the seed and the block's number in the whole model, data on the seed, step and micro-batch. The computed numbers do
+/// not depend on the division of blocks into stages, or on the assignment of stages to ranks. If micro-batches of
+/// sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1. Attention uses the
+/// preceding slices, so slices must pass through a stage in order, and return in the opposite order. If ranks share the
+/// stage, each has a GptStage (see TensorShard). Parameters held by all these ranks stay bit-identical, because all
+/// ranks compute them from equal numbers.
 ///
-/// Each op is one call. Calls queue their work and return; on the CPU the work is then done. Tensors of activations and
-/// gradients that it takes and returns belong to its queue.
+/// Each op is one call. Calls queue their work and return; on the CPU, the work is complete by then. The activations
+/// and gradients that a stage receives and returns belong to its queue.
 template <class T>
 class GptStage final : public StageModel {
 public:
@@ -48,7 +48,7 @@ public:
     /// Also shows the rounded copy used by products, if there is one.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
-    /// On a device with its own memory, returns a digest that is computed there. Waits for the device.
+    /// On a device with separate memory, the digest is computed on the device. Waits for the device.
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     [[nodiscard]] StageParameters<T>& parameters() { return parameters_; }
@@ -57,7 +57,7 @@ private:
     using Block = TransformerBlock<T>;
     using Layer = typename CapturedGptLayer<T>::Layer;
 
-    /// The data kept for a piece between its ops.
+    /// The data stored for a piece between its ops.
     struct SavedActivations {
         std::vector<typename Block::Saved> blocks;
         Buffer tokens; ///< on the first and last stage; not counted as activations, because they are data
@@ -73,7 +73,7 @@ private:
         void forEach(Visit visit);
         [[nodiscard]] std::int64_t bytes() const;
     };
-    /// A part of a layer while it is being computed, with its captured copy if the watch asks for one.
+    /// A part of a layer while it is being computed, with a captured copy if the watch requests one.
     class Watched;
 
     [[nodiscard]] PieceRows rowsOf(Piece piece) const;
@@ -98,7 +98,7 @@ private:
     /// A tensor of the shape that a neighbour would send.
     [[nodiscard]] Tensor blank(Piece piece) const;
     void makeTokens(Piece piece, SavedActivations& saved) const;
-    /// Computes the layers and keeps what the backward needs, or nothing.
+    /// Computes the layers; if `keep` is true, stores the data that the backward needs.
     [[nodiscard]] Buffer forwardLayers(Piece piece, Buffer input, SavedActivations& saved, bool keep);
     /// The number of micro-batches whose gradients an update applies.
     [[nodiscard]] int microbatchesOf(int update) const;

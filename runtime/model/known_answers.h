@@ -22,7 +22,7 @@ struct KnownAnswer {
 template <class T>
 class KnownComputation {
 public:
-    /// Copies the inputs to the device and waits for that.
+    /// Copies the inputs to the device, and waits for the copies.
     explicit KnownComputation(WorkQueue& on);
 
     /// Computes one answer and shows it.

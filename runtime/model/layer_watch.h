@@ -38,8 +38,8 @@ public:
     }
 };
 
-/// A part of a layer with all inputs needed to compute it again, any number of times and without side effects: with the
-/// same code, the same inputs, and the same calls of a probe.
+/// A part of a layer with all inputs needed to compute it again. It can be repeated any number of times without side
+/// effects, with the same code, inputs and probe calls.
 class ReexecutableLayer {
 public:
     ReexecutableLayer() = default;
@@ -48,23 +48,23 @@ public:
     virtual ~ReexecutableLayer() = default;
 
     virtual void run(LayerProbe& probe) const = 0;
-    /// Memory that it holds, excluding the stage's weights unless it has copied them.
+    /// Memory used by this object, excluding the stage's weights unless it has copied them.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
-    /// Copies the weights. From then on several threads may run it, even after the stage's weights have changed. A
+    /// Copies the weights. From then on, several threads may call run(), even after the stage's weights have changed. A
     /// second call has no effect.
     virtual void detach() = 0;
-    /// Serialises it, with the weights, for another process. Returns false if it cannot leave this process, for example
-    /// because it is on a device.
+    /// Serialises the part of the layer, with its weights, for another process. Returns false if the part cannot leave
+    /// this process, for example because it is on a device.
     [[nodiscard]] virtual bool pack(WireWriter& /*wire*/) const { return false; }
 };
 
 /// Observes the ops of a stage. Used by the rank's thread.
 class LayerWatch : public LayerProbe {
 public:
-    /// A part of a layer is about to be computed; touch() follows for each tensor. Returns true if the part must be
+    /// Called before a part of a layer is computed; touch() follows for each tensor. Returns true if the part must be
     /// captured.
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
-    /// The part has been computed; `kept` is null unless it was requested.
+    /// Called after the part has been computed; `kept` is null unless it was requested.
     virtual void end(std::unique_ptr<ReexecutableLayer> kept) = 0;
 };
 

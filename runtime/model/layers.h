@@ -19,7 +19,7 @@ struct PieceRows {
     int batch = 1;
     int begin = 0;
     int length = 0;   ///< number of the piece's positions in each sequence
-    int sequence = 0; ///< number of positions of a whole sequence
+    int sequence = 0; ///< number of positions of a complete sequence
 
     [[nodiscard]] std::int64_t tokens() const { return std::int64_t{batch} * length; }
 };
@@ -36,7 +36,7 @@ struct Normalised {
 class PartSums {
 public:
     virtual ~PartSums() = default;
-    /// The sum of all ranks' parts, with the same bits on all of them.
+    /// Returns the sum of all ranks' parts, which is bit-identical on all ranks.
     [[nodiscard]] virtual Buffer addUp(Buffer part, std::int64_t rows, std::int64_t columns) = 0;
 };
 
@@ -66,7 +66,7 @@ struct LayerPlace {
 template <class T>
 class Layers {
 public:
-    /// `parameters` are those of one layer, with its parts numbered from 0.
+    /// `parameters` contains the parameters of one layer, whose parts are numbered from 0.
     Layers(const LayerPlace& place, const ParameterView<T>& parameters) : place_(place), parameters_(parameters) {}
 
     [[nodiscard]] const LayerPlace& place() const { return place_; }
@@ -93,7 +93,7 @@ public:
     [[nodiscard]] std::int64_t columns(std::size_t part) const { return parameters_.part(part).columns; }
 
     // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is only a part of a
-    // sum; the same is true of the input gradient if it holds only some columns. In these cases applyOnto() and
+    // sum. The same is true of the input gradient if the rank holds only some columns. In these cases applyOnto() and
     // inputGradient() sum over the ranks, in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     /// Adds the result to `output`.
@@ -110,7 +110,8 @@ public:
         Normalised normalised;
         Buffer scaled;
     };
-    /// Does both for a part, and shows the normalised values. Uses one pass, unless an observer may change the values.
+    /// Normalises and scales for a part, and shows the normalised values. Uses one pass, unless an observer may change
+    /// the values.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.
@@ -121,7 +122,7 @@ public:
 
     // GELU.
     [[nodiscard]] Buffer gelu(const Buffer& before) const;
-    /// Replaces the gradient of the output with that of the input.
+    /// Replaces the gradient of the output with the gradient of the input.
     void geluGradient(Buffer& grad, const Buffer& before) const;
 
 private:
@@ -129,7 +130,7 @@ private:
     [[nodiscard]] bool summed(std::size_t part, PartLayout::Cut cut) const {
         return place_.sums != nullptr && parameters_.part(part).cut == cut;
     }
-    /// The sum of all ranks' parts, of which `part` is this rank's, in float.
+    /// Returns the sum of all ranks' parts, in float; `part` is this rank's part.
     [[nodiscard]] Buffer addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const;
 
     LayerPlace place_;

@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 class ComputeQueue;
 
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
-/// device may not have computed them yet. Used by the thread of the rank that it was shown to.
+/// device may not have computed them yet. Used by the thread of the rank to which it was shown.
 class DeviceSnapshot {
 public:
     DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
@@ -63,12 +63,13 @@ public:
     virtual ~LiveTensor() = default;
 
     [[nodiscard]] virtual std::int64_t count() const = 0;
-    /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. In 16-bit numbers, bits
-    /// are counted as in the float whose upper half they are; bits of the lower half are mapped to the upper half.
+    /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. A 16-bit number is the
+    /// upper half of a float: bits are counted as in that float, and bits of the lower half are mapped to the upper
+    /// half.
     virtual void flip(std::int64_t element, std::int64_t bit) = 0;
     /// Flips the lowest bit of about half of the numbers, which `chance` selects.
     virtual void disturb(std::uint64_t chance) = 0;
-    /// Records its digest, and its values if requested.
+    /// Records the tensor's digest, and its values if requested.
     [[nodiscard]] virtual ShownTensor show(CheckedTensor tensor, bool with_values) = 0;
 };
 
@@ -86,8 +87,8 @@ private:
     std::int64_t count_;
 };
 
-/// Numbers in the memory of a rank's device. Operations on them are queued on `on`, which is the rank's stream or that
-/// of its checks.
+/// Numbers in the memory of a rank's device. Operations on them are queued on `on`, which is the rank's stream or the
+/// stream of its checks.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)

@@ -24,9 +24,9 @@ struct OptimizerConfig {
     float weight_decay = 0.1F;
 };
 
-/// The model to train: a GPT over byte tokens with learned positions, cut into one stage for each place in the pipeline
-/// (p·v places, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last one has a
-/// final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
+/// The model to train: a GPT over byte tokens with learned positions. It is cut into one stage for each place in the
+/// pipeline (p·v places, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last
+/// one has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
 struct ModelConfig {
     int width = 32;           ///< features of a token; a multiple of `heads`
     int heads = 2;            ///< attention heads
@@ -50,8 +50,8 @@ struct ModelConfig {
     }
 };
 
-/// Built-in models, from one that trains in seconds on a CPU to some that fill a large GPU. 0 layers = one per stage.
-/// The vocabulary is always the 256 byte values.
+/// Built-in models, from a model that trains in seconds on a CPU to models that fill a large GPU. 0 layers = one per
+/// stage. The vocabulary is always the 256 byte values.
 [[nodiscard]] std::span<const ModelPreset> trainedModels();
 
 } // namespace bubblescope::runtime

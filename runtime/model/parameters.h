@@ -52,11 +52,11 @@ struct ParameterView {
 };
 
 /// The parameters of one stage on a device: exact values for the optimizer, and the values used in products. If T is
-/// float, both are the same memory; if it is Bf16, the latter are a rounded copy.
+/// float, both are the same memory; if T is Bf16, the values used in products are a rounded copy.
 template <class T>
 class StageParameters {
 public:
-    /// Initialises the weights according to stageLayout(), with the same bits on every device.
+    /// Initialises the weights according to stageLayout(); the values are bit-identical on every device.
     StageParameters(ComputeQueue& queue, const ModelConfig& config, const StageTask& task);
 
     [[nodiscard]] const FlatPart& part(std::size_t index) const { return parts_[index]; }
@@ -70,11 +70,11 @@ public:
     }
     [[nodiscard]] ParameterView<T> view() const { return view(0, parts_.size()); }
 
-    /// Allocates the optimizer's moments, which the first step would otherwise do.
+    /// Allocates the optimizer's moments, so that the first step need not allocate them.
     void prepareSteps();
     /// One step of the optimizer with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
-    /// Keeps a copy of the current weights under a number, for ops that need them after the next step.
+    /// Stores a copy of the current weights under a number, for ops that need them after the next step.
     void keep(int version);
     void drop(int version) {
         kept_.erase(version);
@@ -82,7 +82,7 @@ public:
     }
     /// Makes view() show the copy under this number, or the current weights if there is none.
     void show(int version);
-    /// Call it after the weights were written from outside.
+    /// Call it after other code has written the weights.
     void round();
 
     [[nodiscard]] std::int64_t bytes() const;
@@ -106,9 +106,9 @@ private:
     };
 
     [[nodiscard]] T* rounded() const;
-    /// AdamW on a run of values that begins at `at`.
+    /// Applies AdamW to a run of values that starts at `at`.
     void stepAdamW(const float* sum, int microbatches, std::int64_t at, std::int64_t count, bool decays);
-    /// SGD or Muon on the weights of a part.
+    /// Applies SGD or Muon to the weights of a part.
     void stepOther(const float* sum, int microbatches, const FlatPart& part);
 
     ComputeQueue& queue_;
@@ -131,13 +131,13 @@ struct FlatRun {
 };
 [[nodiscard]] FlatRun runOf(const FlatPart& first, const FlatPart& last);
 
-/// Sums the gradients of a step's pieces in the order of DataPlan, in whatever order they are computed, because float
-/// sums depend on the order and schedules differ in it. If it is a gradient's turn, the kernels that compute it add it
-/// to the sum, either directly or from separate memory (ComputeQueue::Traits::separate_gradients); an early gradient is
-/// kept in separate memory until its turn.
+/// Sums the gradients of a step's pieces in the order of DataPlan, regardless of the order in which they are computed.
+/// Otherwise results would differ between schedules, because float sums depend on the order. The kernels that compute
+/// the next gradient in that order add it to the sum, either directly or from separate memory
+/// (ComputeQueue::Traits::separate_gradients). An early gradient is kept in separate memory until its turn.
 class GradientSum {
 public:
-    /// `ends`: the number of pieces summed before each take(), if there are several in a step.
+    /// `ends`: number of pieces summed before each take(), if there are several takes in a step.
     GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size, std::vector<std::size_t> ends = {})
         : queue_(queue), order_(std::move(order)), ends_(std::move(ends)), size_(size) {
         if (ends_.empty()) ends_.push_back(order_.size());
@@ -151,7 +151,7 @@ public:
     [[nodiscard]] Target begin(Piece piece);
     void end(Piece piece);
 
-    /// Returns the sum over the pieces up to the next end, which must all have been added, and starts over.
+    /// Returns the sum over the pieces up to the next end, all of which must have been added, and starts over.
     [[nodiscard]] Buffer take();
 
     /// Bytes of the sum and of early gradients, between ops.

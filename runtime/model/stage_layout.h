@@ -17,9 +17,9 @@ struct BlockParts {
     static constexpr int kSums = 2;
 };
 
-/// A parameter of a stage before training, independent of the device. Sizes are those of the whole parameter.
+/// A parameter of a stage before training, independent of the device. Sizes are for the complete parameter.
 struct PartLayout {
-    /// The way in which ranks that share the stage divide it.
+    /// The way in which the ranks that share the stage divide the parameter.
     enum class Cut : std::uint8_t { Whole, Columns, Rows };
 
     std::int64_t rows = 0; ///< size of the weights
@@ -34,8 +34,8 @@ struct PartLayout {
 };
 
 /// The token and the position table on the first stage, then BlockParts for each block, then the final normalisation
-/// and the head on the last stage. Initial weights depend on the block's number in the whole model, so they are the
-/// same however the model is cut.
+/// and the head on the last stage. Initial weights depend on the block's number in the whole model, so they do not
+/// depend on the division into stages.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 
 /// The layers at one of `places` places: its blocks, with the embedding at the first place and the head at the last.
@@ -44,7 +44,7 @@ struct PartLayout {
 /// The number of a part's biases on a rank: the rank's share if columns are divided, otherwise all.
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
-/// The number of times that an op of this kind sums over the ranks that share the stage, see StageModel::sumsIn().
+/// The number of times that an op of this kind sums over the ranks that share the stage; see StageModel::sumsIn().
 [[nodiscard]] int sumsIn(OpKind kind, const ModelConfig& config, const StageTask& task);
 
 } // namespace bubblescope::runtime

@@ -15,7 +15,7 @@ namespace bubblescope::runtime {
 /// Memory held for training in bytes, excluding the data.
 struct MemoryUse {
     std::int64_t weights = 0;
-    std::int64_t gradients = 0;   ///< of the weights: the sum, and gradients that wait to be added
+    std::int64_t gradients = 0;   ///< gradients of the weights: the sum, and gradients that wait to be added
     std::int64_t optimizer = 0;   ///< the optimizer's moments
     std::int64_t activations = 0; ///< kept by forward and backward for later ops of the same piece
 
@@ -36,11 +36,11 @@ class StageModel {
 public:
     virtual ~StageModel() = default;
 
-    /// F. `input` is the output of the previous stage; empty for the first one, which reads the data. The last stage
+    /// F. `input` is the output of the previous stage; empty on the first stage, which reads the data. The last stage
     /// computes the loss and returns an empty tensor.
     [[nodiscard]] virtual Tensor forward(Piece piece, Tensor input) = 0;
 
-    /// I, or the first half of B. `output_grad` is the result of the next stage; empty for the last one. Returns the
+    /// I, or the first half of B. `output_grad` is the result of the next stage; empty on the last stage. Returns the
     /// gradient of the input.
     [[nodiscard]] virtual Tensor backwardInput(Piece piece, Tensor output_grad) = 0;
 
@@ -55,8 +55,8 @@ public:
 
     /// Rehearses a step before the first one, on meaningless input: call it for each op of the step once, in the
     /// schedule's order. This makes a device load its code and allocate its memory early; later, that might have to
-    /// wait for a transfer to a peer. Nothing of it remains after endRehearsal(); watches do not observe it. Sums over
-    /// the ranks that share the stage use only this rank's part.
+    /// wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
+    /// rehearsal. Sums over the ranks that share the stage use only this rank's part.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}
 

@@ -61,7 +61,7 @@ struct DeviceArrival {
     Accelerator& device;
     Accelerator::Event begin; ///< the receiver is ready
     Accelerator::Event end;   ///< the data has arrived
-    Buffer stamp;             ///< 8 bytes with the device's time of the end; only in paced runs
+    Buffer stamp;             ///< 8 bytes with the device's time at `end`; only in paced runs
 };
 
 /// A matrix in the memory of a rank's device: one row per token, or a column of gradients. Work on it is queued on the
@@ -84,13 +84,13 @@ public:
     /// Adds `other`; both must be gradients of the same rank and shape.
     void add(const DeviceArray& other);
     [[nodiscard]] HostMatrix toHost() const;
-    /// Its values, to be examined in the order of the calls.
+    /// The array's values; operations on them are queued in the order of the calls.
     [[nodiscard]] std::unique_ptr<LiveTensor> live();
 
-    /// The event after which it may be read elsewhere; null before it is handed over.
+    /// Event after which other ranks may read the array; null before the array is handed over.
     [[nodiscard]] Accelerator::Event ready() const { return ready_.get(); }
     void setReady(std::shared_ptr<Accelerator::EventState> ready) { ready_ = std::move(ready); }
-    /// Its arrival from another process; null if it was computed here.
+    /// The array's arrival from another process; null if it was computed in this process.
     [[nodiscard]] const std::shared_ptr<const DeviceArrival>& arrival() const { return arrival_; }
     void cameBy(std::shared_ptr<const DeviceArrival> arrival) { arrival_ = std::move(arrival); }
 
@@ -145,7 +145,7 @@ public:
     /// A copy of the values on the host.
     [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 
-    /// The values, to be examined where they are stored.
+    /// The values, accessible where they are stored.
     [[nodiscard]] std::unique_ptr<LiveTensor> live() {
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
     }

@@ -22,9 +22,9 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<const TextData>> read(const std::filesystem::path& file);
     explicit TextData(std::string text) : text_(std::move(text)) {}
 
-    /// `count` sequences of `length` tokens, and for each token the next one. The position of a sequence in the text
-    /// depends only on (seed, step, micro-batch, its number in the micro-batch). A text shorter than a sequence is
-    /// repeated.
+    /// `count` sequences of `length` tokens, and for each token the token that follows it. The position of a sequence
+    /// in the text depends only on (seed, step, micro-batch, its number in the micro-batch). A text shorter than a
+    /// sequence is repeated.
     struct Sequences {
         std::vector<int> tokens;  ///< count x length, sequence after sequence
         std::vector<int> targets; ///< in the same order as `tokens`
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] Sequences sequences(std::uint64_t seed, std::int64_t step, int microbatch, int count,
                                       int length) const;
 
-    /// The number of positions in the text at which a sequence may begin.
+    /// The number of positions in the text at which a sequence may start.
     [[nodiscard]] std::int64_t places(int length) const;
 
     [[nodiscard]] std::string_view text() const { return text_; }
