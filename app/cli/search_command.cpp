@@ -136,6 +136,22 @@ Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered
     return {};
 }
 
+/// The simulation of an order with PyTorch's sends and receives in the queues of communicators, if these are given.
+/// `costs` and `options` outlive the result.
+std::function<Result<StepTimeline>(const Schedule&)> queuedStep(const SearchArguments& options,
+                                                                const CostModel& costs) {
+    const bool torch = !options.lowering.wanted() || options.lowering.lower == "torch";
+    if (!options.queues.given() || !torch) return {};
+    return [&](const Schedule& order) -> Result<StepTimeline> {
+        BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, order));
+        BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
+        if (!wrongPairings(lowered, queues.communicators).empty())
+            return inputError("search", "sends and receives of this order are paired wrongly", "");
+        BUBBLESCOPE_ASSIGN(LoweredStep step, simulateLowered(lowered, costs, queues));
+        return std::move(step.step);
+    };
+}
+
 /// Searches for an order that fits with moves of activations.
 CommandResult planMoves(const SearchArguments& options, const SearchRequest& request) {
     MemoryMoves moves;
@@ -169,6 +185,10 @@ CommandResult run(const SearchArguments& options) {
         BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(loaded)));
         BUBBLESCOPE_ASSIGN(recorded, takeRecorded(aligned.run, aligned.clocks, request));
     }
+    request.step = queuedStep(options, request.costs);
+    if (request.step && request.noise)
+        return usageError(fmt::format("{} cannot be combined with {}", Field("noise"), Field("communicators")),
+                          fmt::format("leave {} out", Field("noise")));
     const auto begin = std::chrono::steady_clock::now();
     BUBBLESCOPE_ASSIGN(FoundOrder found, watchedSearch(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

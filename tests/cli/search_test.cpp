@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 
 namespace bubblescope::test {
 namespace {
@@ -320,6 +321,38 @@ TEST(SearchCommand, StatesWhatAFrameworkNeeds) {
         {"schedule", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--for", "megatron", "--json"});
     ASSERT_EQ(megatron.exit_code, 0) << megatron.err;
     EXPECT_FALSE(megatron.json()["framework"]["takes_file"].get<bool>());
+}
+
+/// With transfers of 6 ms beside ops of about 10 ms, one communicator delays an order that was made without it.
+TEST(SearchCommand, OrdersForQueuesAreShorterInTheseQueues) {
+    const ScratchFolder scratch;
+    const std::string stages = scratch.write("stages.csv", kStages).string();
+    const auto searched = [&](const std::string& name, const std::vector<std::string>& queues) {
+        std::vector<std::string> words = search(stages, {"--out", scratch.file(name), "--json"});
+        words.at(10) = "6ms"; // --comm
+        words.insert(words.end(), queues.begin(), queues.end());
+        const auto result = runProgram(words);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return result.json()["makespan_ns"].get<std::int64_t>();
+    };
+    const auto queued = [&](const std::string& name, const std::string& communicators) {
+        const auto result =
+            runProgram({"simulate", "--schedule-file", scratch.file(name), "--stage-times", stages, "--comm", "6ms",
+                        "--lower", "torch", "--communicators", communicators, "--json"});
+        return result.exit_code == 0 ? result.json()["makespan_ns"].get<std::int64_t>()
+                                     : std::numeric_limits<std::int64_t>::max(); // it hangs
+    };
+    const std::int64_t free = searched("free.csv", {});
+    for (const char* const communicators : {"one", "direction"}) {
+        SCOPED_TRACE(communicators);
+        const std::int64_t makespan = searched("queued.csv", {"--communicators", communicators});
+        EXPECT_EQ(makespan, queued("queued.csv", communicators));
+        EXPECT_GE(makespan, free);
+        EXPECT_LT(makespan, queued("free.csv", communicators));
+    }
+    const auto refused = runProgram(search(stages, {"--communicators", "one", "--noise", "5%"}));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("--noise cannot be combined with --communicators"), std::string::npos) << refused.err;
 }
 
 } // namespace

@@ -179,10 +179,18 @@ private:
         return schedule;
     }
 
+    /// True if an OrderEvaluator finds the times of orders.
+    [[nodiscard]] bool exact(const OrderProblem& problem) const { return problem.plain() && !request_.step; }
+    [[nodiscard]] Result<TimeNs> lengthOf(const OrderProblem& problem, const Schedule& order) const {
+        BUBBLESCOPE_ASSIGN(const StepTimeline step,
+                           request_.step ? request_.step(order) : simulate(order, request_.costs));
+        return stepLength(problem, step);
+    }
+
     /// Finds the times of an order; false if it deadlocks.
     [[nodiscard]] bool judge(Candidate& candidate) const {
         const OrderProblem& problem = problems_[candidate.problem];
-        if (problem.plain()) {
+        if (exact(problem)) {
             if (candidate.makespan == kNoStep) {
                 OrderEvaluator evaluator(problem);
                 if (!evaluator.assign(candidate.orders)) return false;
@@ -192,11 +200,9 @@ private:
             candidate.makespan = kNoStep;
             for (const bool paired : {false, true}) {
                 if (paired && !request_.pairs) break;
-                const auto step = simulate(scheduleFor(problem, candidate.orders, paired), request_.costs);
-                if (!step.ok()) continue;
-                const std::int64_t length = stepLength(problem, step.value()).count();
-                if (length >= candidate.makespan) continue;
-                candidate.makespan = length;
+                const auto length = lengthOf(problem, scheduleFor(problem, candidate.orders, paired));
+                if (!length.ok() || length.value().count() >= candidate.makespan) continue;
+                candidate.makespan = length.value().count();
                 candidate.paired = paired;
             }
             if (candidate.makespan == kNoStep) return false;
@@ -290,10 +296,10 @@ private:
                 continue; // a pair with a whole backward saves more than one with a half
             auto orders = ordersOf(problem, made.value());
             if (!orders || !fitsMemory(problem, *orders) || familiesEnd(found)) continue;
-            const auto step = simulate(made.value(), request_.costs);
-            if (!step.ok()) continue;
+            const auto length = lengthOf(problem, made.value());
+            if (!length.ok()) continue;
             Candidate candidate{.problem = i, .orders = std::move(*orders)};
-            FamilyStep entry{std::string(family.name), made.value().flavor, stepLength(problem, step.value()), {}};
+            FamilyStep entry{std::string(family.name), made.value().flavor, length.value(), {}};
             if (familiesEnd(found) || !judge(candidate)) continue;
             if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
             const auto rank = [](const FamilyStep& f) { return f.noisy ? f.noisy->mean : f.makespan.count(); };
@@ -432,6 +438,7 @@ private:
             if (limited_.stopRequested()) return;
             all = all && answer.complete;
             if (!answer.orders) continue;
+            all = all && !request_.step; // shorter only without what request.step adds
             Candidate candidate{.problem = i, .orders = std::move(*answer.orders)};
             if (judge(candidate)) found.push_back(std::move(candidate));
             keep(std::move(found));
@@ -463,11 +470,11 @@ private:
         }
         Candidate improved{.problem = from.problem, .orders = spent.orders};
         if (improved.orders.empty() || !judge(improved)) return from;
-        if (!problem.plain()) adjust(from, improved, random);
+        if (!exact(problem)) adjust(from, improved, random);
         return improved;
     }
 
-    /// If only simulate() can determine the times: makes random moves that do not make the order worse.
+    /// If only a simulation can determine the times: makes random moves that do not make the order worse.
     void adjust(const Candidate& from, Candidate& candidate, std::mt19937_64& random) const {
         if (shorter(from, candidate)) candidate = from;
         const OrderProblem& problem = problems_[candidate.problem];
@@ -503,6 +510,9 @@ private:
     }
 
     [[nodiscard]] Error nothingRuns() const {
+        if (request_.step)
+            return inputError("search", "every order tried hangs with these communicators, or exceeds the memory",
+                              fmt::format("allow more memory, or use {}", Field("communicators").is("edge")));
         return inputError("search", "every order tried deadlocks with these sends, or exceeds the memory",
                           fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
@@ -511,7 +521,7 @@ private:
     /// backwards.
     [[nodiscard]] std::vector<char> fuse(const Candidate& best) const {
         const OrderProblem& problem = problems_[best.problem];
-        if (request_.split != SplitBackward::Auto || !problem.plain()) return {};
+        if (request_.split != SplitBackward::Auto || !exact(problem)) return {};
         OrderEvaluator evaluator(problem);
         if (!evaluator.assign(best.orders)) return {};
         std::vector<OpNumber> adjacent;
@@ -558,8 +568,7 @@ private:
             findNoisyBound();
         }
         result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
-        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
-        result_.makespan = stepLength(problem, step);
+        BUBBLESCOPE_ASSIGN(result_.makespan, lengthOf(problem, result_.schedule));
         // A family may still be better if its pairs take less than their halves, or if its whole backwards suit the
         // sends better.
         if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {

@@ -27,6 +27,10 @@ struct SearchRequest : OrderSizes {
     std::vector<Placement> placements;         ///< allowed placements; empty = loop, and V if vpp is 2 or more
     SplitBackward split = SplitBackward::Auto; ///< Auto does not split if `pairs` is set
     CostModel costs;
+    /// If set, simulates an order in place of simulate(), with its transfers in queues for example; called on several
+    /// threads. It must not make an order shorter than simulate() with plain transfers does, as the bound and the moves
+    /// come from these. Input errors are orders that cannot run. Not with `noise`.
+    std::function<Result<StepTimeline>(const Schedule&)> step;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< memory stage by stage, if `model` is not set
@@ -65,7 +69,7 @@ using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
     Schedule schedule;
-    TimeNs makespan{0};                    ///< as returned by simulate(), plus `after`: see stepLength()
+    TimeNs makespan{0};                    ///< of the simulated step, plus `after`: see stepLength()
     TimeNs bound{0};                       ///< no order within the memory is shorter
     Sentence reason;                       ///< of the bound
     bool proven = false;                   ///< makespan equals the bound, or all orders have been ruled out
@@ -92,8 +96,8 @@ struct FoundOrder {
 /// only decides after which round the search ends. If even the starts take longer, those made by then are used, at
 /// least one.
 ///
-/// If transfers queue or block ranks (OrderProblem::plain() is false), orders are first improved as if they did not,
-/// and then judged and adjusted with simulate(), which takes longer.
+/// If transfers queue or block ranks (OrderProblem::plain() is false, or request.step is set), orders are first
+/// improved as if they did not, and then judged and adjusted with a simulation, which takes longer.
 ///
 /// Errors: Usage for impossible sizes; Cancelled, if `control` stopped it before any order was found; Input, naming the
 /// rank whose memory cannot hold one micro-batch, or if all orders found deadlock.
