@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// One part of a rank's accounting: the time of its ops of one kind, of its overlapped pairs, or of one cause.
+/// One part of a rank's accounting: the time of its ops of one kind, of its overlapped pairs, or due to one cause.
 struct AccountPiece {
     enum class Kind : std::uint8_t { Compute, Overlapped, Cause };
     Kind kind = Kind::Compute;
@@ -24,10 +24,10 @@ struct AccountPiece {
 [[nodiscard]] std::string_view accountPieceName(const AccountPiece& piece);
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
-/// The intervals of the rank's timeline that show a piece, by start, on the clock of the trace. For ops and pairs,
-/// these are exactly their times. A cause is a difference between two replays and not an interval, so its intervals are
-/// those where it shows: the waits attributed to it and, for gaps and communication, also the ops that contain them and
-/// the recorded waits for transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter,
+/// The intervals of the rank's timeline that show a piece, sorted by start, on the clock of the trace. For ops and
+/// pairs, these are exactly their times. A cause is the difference between two replays, which has no interval. Its
+/// intervals are the waits attributed to it and, for gaps and communication, also the ops that contain them and the
+/// recorded waits for transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter,
 /// communication, peer, replay, late starts: waits caused by such an excess. Slowdown, order, unknown: waits that are
 /// longer than usual without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's ops and
 /// waits.

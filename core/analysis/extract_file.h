@@ -17,24 +17,24 @@ struct ExtractedFile {
     std::uint64_t bytes = 0;
     std::uint64_t slices_before = 0;
     std::uint64_t slices = 0; ///< number of slices in the extract
-    std::string copied;       ///< why the file was copied unchanged; empty if it was not
+    std::string copied;       ///< reason why the file was copied unchanged; empty if an extract was written
 };
 
-/// The name of an extract made from a file with this name.
+/// The name for an extract of a file with this name.
 [[nodiscard]] std::filesystem::path extractName(const std::filesystem::path& name);
 
-/// Writes an extract of one trace file: a small Perfetto file that gives recognition and analysis the same values as
-/// the raw slices, through the extractors of core/recognise/raw_trace.h. It shows ops, transfers, marks, and the work
-/// of devices merged into busy spans. Small inputs are copied unchanged: an extract, a Perfetto file without device
-/// work, and a file that is not larger than its extract. The rules for ops in `known_of` are applied in addition to the
-/// built-in ones, and the extract can be loaded with any of these rules; rules for lanes and ranks apply too. An
-/// existing file is replaced when the new one is complete. Errors: as for readTraces(); Input if the extract cannot be
-/// written; Cancelled.
+/// Writes an extract of one trace file. This small Perfetto file gives recognition and analysis the same values as the
+/// raw slices, through the extractors of core/recognise/raw_trace.h. It shows ops, transfers, marks, and the work of
+/// devices merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device work, and
+/// files that are not larger than their extract. The rules for ops in `known_of` are applied in addition to the
+/// built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
+/// file is replaced when the new one is complete. Errors: as for readTraces(); Input if the extract cannot be written;
+/// Cancelled.
 [[nodiscard]] Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                 const LoadOptions& known_of, JobControl& control);
 
-/// Like extractFile(), but never copies the file, however small it is; so it can also read standard input ("-"), whose
-/// size is then reported as 0. Errors: as for extractFile(); Input if the file is an extract.
+/// Like extractFile(), but never copies the file, even if it is small. Therefore it can also read standard input ("-"),
+/// whose size is reported as 0. Errors: as for extractFile(); Input if the file is an extract.
 [[nodiscard]] Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                    const LoadOptions& known_of, JobControl& control);
 

@@ -14,31 +14,31 @@
 
 namespace bubblescope {
 
-/// The model that a run trains, and the devices that it runs on.
+/// The model that a run trains, and the devices that it uses.
 struct TrainedModel {
     TransformerShape shape;
     int global_batch = 1;       ///< sequences per step, over all replicas
-    std::string device;         ///< a name of knownDevices(); empty = the one named in the trace
-    std::optional<double> peak; ///< FLOP/s of a device, in place of the value for `device`
-    std::optional<int> devices; ///< of the job; none = tp · dp · pp according to the trace
+    std::string device;         ///< a name from knownDevices(); empty = device named in the trace
+    std::optional<double> peak; ///< FLOP/s per device; replaces the value for `device`
+    std::optional<int> devices; ///< number of devices in the job; none = tp · dp · pp according to the trace
 };
 
-/// The fraction of the devices' peak that a run uses: model FLOPs utilisation (MFU). It counts the model's products,
-/// forward and backward, with causal attention (half of the full square) and without recomputation.
+/// The fraction of the devices' peak performance that a run achieves: model FLOPs utilisation (MFU). Counts the model's
+/// products in forward and backward, with causal attention (half of the full square) and without recomputation.
 struct ModelUse {
-    std::string device; ///< for display; empty if only a peak was given
+    std::string device; ///< display name; empty if only a peak was specified
     double peak = 0;    ///< FLOP/s of one device
     int devices = 1;
     double step_flops = 0;
-    std::vector<double> rank_flops; ///< of each pipeline rank, over its replicas; add up to step_flops
+    std::vector<double> rank_flops; ///< FLOPs per pipeline rank, summed over its replicas; the sum is step_flops
 
     [[nodiscard]] double of(TimeNs step) const;
-    /// The utilisation of a rank's own devices: the FLOPs that its part of the model needs over those that the devices
-    /// could do.
+    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model divided by FLOPs possible in
+    /// the time.
     [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
 };
 
-/// The pipeline that trains the model. `device` is the name in the trace, if there is one.
+/// The pipeline that trains the model. `device` is the name in the trace, if known.
 struct UsedPipeline {
     int pp = 1;
     int vpp = 1;
@@ -47,7 +47,7 @@ struct UsedPipeline {
     std::optional<DeviceSpec> device;
 };
 
-/// Layers are distributed evenly over the stages. Errors: Usage, when the model or its devices are unknown or there are
+/// Layers are distributed evenly over the stages. Errors: Usage if the model or its devices are unknown or there are
 /// more stages than layers.
 [[nodiscard]] Result<ModelUse> modelUse(const UsedPipeline& pipeline, const TrainedModel& model);
 [[nodiscard]] Result<ModelUse> modelUse(const Run& run, const TrainedModel& model);

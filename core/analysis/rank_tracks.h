@@ -8,19 +8,19 @@
 
 namespace bubblescope {
 
-/// The raw rows of the trace that belong to a rank of the run: its host threads, its device's streams, its lanes.
+/// The raw rows in the trace that belong to a rank of the run: host threads, device streams, lanes.
 struct RankTracks {
     int replica = 0;
     Rank rank;
-    std::vector<TrackId> tracks; ///< in the file's order; empty if unknown
-    ClockFit clock;              ///< the rows' times are on this clock, the run's on the reference
+    std::vector<TrackId> tracks; ///< in the order of the file; empty if unknown
+    ClockFit clock;              ///< clock of the rows; the times of the run are on the reference clock
 };
 
-/// One entry per rank of each replica, by replica and rank; none if no process has the whole trace. A rank's ops
-/// identify the process and file that recorded them: the process in which most slices begin when its ops do, otherwise
-/// the one whose file names the rank. The rank gets all rows of that file or, if the ops of other ranks came from it as
-/// well, those of that process. `clocks` must be of the same run. Checks 32 ops of each rank, and reads each row once
-/// for all of them.
+/// One entry per rank of each replica, sorted by replica and rank. Empty if no process has loaded the complete trace. A
+/// rank's ops identify the process and file that recorded them: the process in which most slices start when the ops do,
+/// otherwise the process whose file contains the rank number. The rank gets all rows of that file or, if the file
+/// contains ops of other ranks too, all rows of that process. `clocks` must belong to the run. Checks 32 ops of each
+/// rank, and reads each row once for all of them.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

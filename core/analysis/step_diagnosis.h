@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// The place of a unit's op in StepTimeline::ranks. A pair's second half is the next op.
+/// Index of a unit's op in StepTimeline::ranks. The second half of a pair is the next op.
 struct UnitPlace {
     Rank rank;
 
@@ -27,15 +27,15 @@ struct UnitPlace {
     friend constexpr bool operator==(const UnitPlace&, const UnitPlace&) = default;
 
 private:
-    std::int32_t op_; ///< negative for a pair; small, because a step in full has one of these per unit
+    std::int32_t op_; ///< negative for a pair; 32 bits, because a full step has one per unit
 };
 
-/// "F3.1", or "F3.1+B0.1" for an overlapped pair.
+/// Name such as "F3.1", or "F3.1+B0.1" for an overlapped pair.
 [[nodiscard]] std::string unitName(const StepTimeline& step, const UnitPlace& place);
 
-/// The reasons why a step took as long as it did.
+/// The reasons for the length of a step.
 struct StepDiagnosis {
-    std::shared_ptr<const std::vector<UnitPlace>> units; ///< the place of each unit; shared by steps of one order
+    std::shared_ptr<const std::vector<UnitPlace>> units; ///< place of each unit; shared by steps with the same order
     StepAccounting accounting;
     CriticalPath path;
     StepAttribution attribution;
@@ -43,13 +43,13 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// The data of a run that the diagnosis of each step needs.
+/// Data of a run that is needed for the diagnosis of each step.
 struct StepStandards {
-    UsualTimes usual;    ///< over the steady steps
+    UsualTimes usual;    ///< usual times in the steady steps
     Schedule plan;       ///< plannedOrder()
-    StepKnowledge known; ///< without re-executed work
+    StepKnowledge known; ///< information without re-executed work
 
-    /// `clock_error` is the maximum error between two ranks' clocks: delays up to it count as unknown. `selection` must
+    /// `clock_error` is the maximum error between two ranks' clocks; shorter delays are ignored. `selection` must
     /// belong to the run's steps. Linear in ops.
     [[nodiscard]] static StepStandards of(const Run& run, const StepSelection& selection,
                                           TimeNs clock_error = TimeNs{0});
@@ -58,8 +58,8 @@ struct StepStandards {
                                           const StepSelection& selection, TimeNs clock_error);
 };
 
-/// Diagnoses steps one after another; steps of one order share work. Not thread-safe. Linear in ops and transfers; the
-/// parts of a large step are processed in parallel.
+/// Diagnoses steps one after another. Steps with the same order share work. Not thread-safe. Linear in ops and
+/// transfers. Large steps are processed in parallel.
 class StepDiagnoser {
 public:
     /// `standards` must outlive this object.
@@ -67,7 +67,7 @@ public:
     ~StepDiagnoser();
     StepDiagnoser(StepDiagnoser&&) noexcept;
 
-    /// `replays` are those of the step, or empty. `ran` are its units; if null, they are computed here.
+    /// `replays` must belong to the step or be empty. `ran` contains the step's units; if null, they are computed.
     [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {},
                                          std::shared_ptr<const ExecutedUnits> ran = {});
     [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {},
@@ -84,12 +84,12 @@ private:
 /// The diagnoses of a run's steps, computed on demand. Immutable.
 class StepDiagnoses {
 public:
-    /// `run` must outlive this object. `selection` and `clock_error` as for StepStandards.
+    /// `run` must outlive this object. `selection` and `clock_error` are used as in StepStandards.
     StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
-    /// `standards` must be those of the run.
+    /// `standards` must belong to the run.
     StepDiagnoses(const Run& run, std::shared_ptr<const StepStandards> standards);
 
-    /// Diagnoses the steps [begin, end) of Run::steps, on all cores.
+    /// Diagnoses the steps [begin, end) of Run::steps on all cores.
     [[nodiscard]] std::vector<StepDiagnosis> of(std::size_t begin, std::size_t end) const;
     [[nodiscard]] StepDiagnosis of(std::size_t step) const;
     [[nodiscard]] std::vector<StepDiagnosis> all() const { return of(0, run_.steps.size()); }
@@ -97,13 +97,13 @@ public:
 private:
     const Run& run_;
     std::shared_ptr<const StepStandards> standards_;
-    std::vector<StepReplays> replays_; ///< empty if checks took no time
+    std::vector<StepReplays> replays_; ///< re-executed work per step; empty if checks took no time
 };
 
-/// The time that each step would save without any communication, according to its accounting.
+/// The time that each step would save without any communication, according to the accounting.
 [[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts);
 
-/// Name for display: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
+/// Display name such as "rank 3, chunk 1: slow stage". `step` must be the diagnosed step.
 [[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,
                                         const RootCause& root_cause);
 

@@ -8,16 +8,16 @@
 
 namespace bubblescope {
 
-/// The number of ops per step; steps of a run are mostly of equal size.
+/// Number of ops per step, assuming that all steps of a run have about the same size.
 [[nodiscard]] inline std::size_t opsOfStep(std::span<const StepTimeline> steps) {
     return steps.empty() ? 0 : steps.front().opCount();
 }
 
-/// An analysis keeps its data, a few hundred bytes per op, for at most this many ops at a time, on all cores together.
+/// Maximum number of ops whose analysis data (a few hundred bytes per op) is in memory, over all cores.
 inline constexpr std::size_t kOpsAtOnce = 1 << 21;
 
-/// The number of pieces, each of consecutive steps, that a run is divided into for several threads. Steps of one order
-/// share work and memory. That memory is larger than the steps themselves, so large steps are divided into few pieces.
+/// Number of pieces of consecutive steps into which a run is divided for several threads. Steps with the same order
+/// share work and memory. That memory exceeds the steps, so runs with large steps get few pieces.
 [[nodiscard]] inline std::size_t stepPieces(std::span<const StepTimeline> steps) {
     constexpr std::size_t kMostPieces = 64;
     constexpr std::size_t kFewestSteps = 4;
@@ -26,7 +26,7 @@ inline constexpr std::size_t kOpsAtOnce = 1 << 21;
     return std::clamp<std::size_t>(std::min(steps.size() / kFewestSteps, most), 1, kMostPieces);
 }
 
-/// The first step of a piece; for the piece after the last, the number of steps.
+/// The first step of a piece. For the piece after the last, returns the number of steps.
 [[nodiscard]] constexpr std::size_t firstOfPiece(std::size_t piece, std::size_t pieces, std::size_t steps) {
     return piece * steps / pieces;
 }

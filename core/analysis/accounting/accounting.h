@@ -15,14 +15,14 @@
 
 namespace bubblescope {
 
-/// A rank's step. The times of `compute`, `overlapped` and `causes` add up exactly to the step's wall time.
+/// One rank's part of a step. The times of `compute`, `overlapped` and `causes` add up exactly to the step's wall time.
 struct RankAccounting {
     Rank rank;
-    /// Per OpKind: ops that ran alone, without the gaps and exposed collectives inside them.
+    /// Time per OpKind of ops that ran alone, without the gaps and exposed collectives inside them.
     std::array<TimeNs, 5> compute{};
     TimeNs overlapped{0}; ///< overlapped pairs
-    /// The time by which each cause lengthened the rank's bubble; negative if it shortened it, for instance when the
-    /// rank's own work fills a wait. Gaps and communication also include those inside the rank's own ops.
+    /// Time by which each cause lengthened the rank's bubble; negative if it shortened the bubble, for instance when
+    /// the rank's work fills a wait. Gaps and communication include those inside the rank's ops.
     PerCause<TimeNs> causes{};
 
     [[nodiscard]] TimeNs total() const;
@@ -33,53 +33,53 @@ constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedLi
     numbers(rank, compute, overlapped, causes);
 }
 
-/// The cost of a cause for the step as a whole, in three ways that treat interactions between causes differently.
+/// The cost of a cause for the step as a whole, in three variants that treat interactions between causes differently.
 struct WaterfallStep {
     Cause cause = Cause::Schedule;
-    TimeNs adds{0};    ///< time added to the step with all earlier causes (the waterfall); these sum to the wall time
-    TimeNs alone{0};   ///< time added to the step at typical times, as the only cause
+    TimeNs adds{0};    ///< time added on top of all earlier causes (the waterfall); these times sum to the wall time
+    TimeNs alone{0};   ///< time added to a step at typical times if this is the only cause
     TimeNs without{0}; ///< time that the step would save without this cause
 };
 
 struct StepAccounting {
     PackedList<RankAccounting> ranks;
-    /// The length of the step with only the schedule's own bubble, at most that of the observed step. If typical times
+    /// Length of the step with only the schedule's bubble, at most the length of the observed step. If typical times
     /// would make it longer, they are scaled down, because the step ran faster than usual.
     TimeNs ideal{0};
     std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes except the schedule
-    bool planned_order = true;           ///< false if no plan fits the step's ops: its own order then counts as planned
-    std::int64_t recorded_transfers = 0; ///< see StepGraph
+    bool planned_order = true;            ///< false if no plan fits the step, so that the observed order is used
+    std::int64_t recorded_transfers = 0;  ///< see StepGraph
     std::int64_t estimated_transfers = 0; ///< see StepGraph
     std::int64_t ignored_inputs = 0;      ///< see StepGraph
-    std::int64_t early_starts = 0; ///< units that, according to the record, started before their input had arrived
+    std::int64_t early_starts = 0;        ///< number of units that started before their recorded input arrived
 };
 
-/// The order that a step was meant to follow, if it ran in a different one.
+/// The planned order of a step, if the step ran in a different order.
 struct PlannedReplay {
     bool fits = true;                 ///< false if the plan's ops differ from the step's
-    std::optional<StepReplay> replay; ///< none if the step ran as planned, or the plan does not fit
+    std::optional<StepReplay> replay; ///< empty if the step ran as planned or the plan does not fit
 
-    /// If `plan` is null, the step's own order counts as planned. `graph` must be the step's. Valid for all steps of
-    /// its order.
+    /// If `plan` is null, the step's order is used as the plan. `graph` must be the graph of the step. Valid for all
+    /// steps with this order.
     PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
 };
 
 /// Accounts for a step's time by a waterfall of replays. `observed`, `replay` (in the observed order), `planned` and
-/// `usual` must be made from the step. Linear in ops.
+/// `usual` must belong to the step. Linear in ops.
 [[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed,
                                          const StepReplay& replay, const PlannedReplay& planned,
                                          const UnitTimes& usual);
 
-/// A run that does not follow the closest family's order counts as departing from it if at least this fraction of its
-/// ops has the same predecessor there; otherwise as having an order of its own.
+/// A run with another order than the closest family departs from it if at least this fraction of its ops has the same
+/// predecessor there. Otherwise the run has a custom order.
 inline constexpr double kDepartureFraction = 0.75;
 
-/// The order that a run's steps were meant to follow: that of the family that they follow, possibly with departures;
-/// otherwise that of the first step. Lives as long as the run. Linear in ops.
+/// The planned order of a run's steps: that of the closest family if they follow it, possibly with departures;
+/// otherwise that of the first step. Valid as long as the run. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
-/// Data about a run's steps besides their timelines, without re-executed work. `clock_error` is the maximum error
-/// between two ranks' clocks.
+/// Information about a run's steps that the timelines do not contain, without re-executed work. `clock_error` is the
+/// maximum error between the clocks of two ranks.
 [[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 
 /// Notes on an accounting's figures for display, one clause each, without a full stop.

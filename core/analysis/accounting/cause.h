@@ -9,27 +9,27 @@
 
 namespace bubblescope {
 
-/// The reasons why a rank waited and a step took longer than its ideal, in the order of the waterfall.
+/// The reasons why ranks wait and a step takes longer than its ideal, in the order of the waterfall.
 ///
-/// Each is defined once, on the graph of the step (StepGraph), as a part of its times: of a unit's duration (Imbalance,
-/// Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay, LateStart), or of the
-/// edges between units (Communication: transfers; Order: which unit follows which). Its counterfactual is the replay of
-/// the graph without that part and with all others; its cost is the time by which that step is shorter. Accounting,
-/// critical path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual (accounting.md)
-/// derives them.
+/// Each is defined once, on the graph of the step (StepGraph), as a part of its times: of a unit's duration
+/// (Imbalance, Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay,
+/// LateStart), or of the edges between units (Communication: transfers; Order: the sequence of units). The
+/// counterfactual is the replay of the graph without that part. The cost is the time by which this replay is shorter.
+/// Accounting, critical path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual
+/// (accounting.md) derives them.
 enum class Cause : std::uint8_t {
-    Schedule,  ///< the bubble of the planned order at typical op times and free transfers: the closed form, if there is
-               ///< one
-    Imbalance, ///< stages that usually take longer or shorter than the typical one
-    Slowdown,  ///< all ops of the step longer or shorter together: clock rate, a noisy neighbour
-    Jitter,    ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
-    Gaps,      ///< the device was idle within ops because the host launched too late
+    Schedule,      ///< bubble of the planned order at typical op times and without transfer times: the closed form, if
+                   ///< there is one
+    Imbalance,     ///< stages that usually take more or less time than the typical one
+    Slowdown,      ///< all ops of the step took longer or shorter: clock rate, a noisy neighbour
+    Jitter,        ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
+    Gaps,          ///< the device was idle within ops because the host launched too late
     Communication, ///< transfers in progress, also during a delay, and collectives inside ops
     Order,         ///< an order that differs from the planned one
-    Peer,          ///< blocked in a send, receive or wait while nothing was in progress: the other rank was late
+    Peer,          ///< blocked in a send, receive or wait without a transfer in progress: the peer was late
     Replay,        ///< re-executed work that delayed ops
-    LateStart,     ///< ops that started later than possible, with nothing recorded in between: host or launch bound
-    Unknown,       ///< not explained by any record: lost records, times below the clocks' error, contradictory clocks
+    LateStart,     ///< ops that started later than possible without a recorded reason: host or launch bound
+    Unknown,       ///< not explained by records: lost records, times below the clock error, contradictory clocks
 };
 inline constexpr std::size_t kCauseCount = 11;
 template <class T>

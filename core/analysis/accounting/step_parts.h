@@ -11,38 +11,38 @@
 
 namespace bubblescope {
 
-/// The parts of an op's time that are due to each cause; the rest is the typical time of ops of the same kind.
+/// The parts of an op's time that are due to each cause. The remainder is the typical time of ops of the same kind.
 /// Imbalance, slowdown and jitter are negative if the op was faster.
 struct OpParts {
     TimeNs imbalance{0};
     TimeNs slowdown{0};
     TimeNs jitter{0};
     TimeNs gaps{0};
-    TimeNs exposed{0}; ///< in collectives inside it; part of Cause::Communication
+    TimeNs exposed{0}; ///< in collectives inside the op; part of Cause::Communication
 
     /// 0 for causes that are not part of an op's time.
     [[nodiscard]] TimeNs of(Cause cause) const;
 };
 
-/// All ops of a step count as slower together if the median ratio of their time to the usual time on their stage
-/// differs from 1 by at least this much; smaller differences are jitter.
+/// A step is slower (or faster) as a whole if the median ratio between its op times and the usual times per stage
+/// differs from 1 by at least this much. Smaller differences are jitter.
 inline constexpr double kLeastSlowdown = 0.005;
 
-/// The times of a step's graph, split by cause: the only place that defines the times of a replay without a cause.
-/// Keeps references to the objects that it was made from.
+/// The times of a step's graph, split by cause. Only this class defines the times of a replay without a cause. Stores
+/// references to the objects passed to the constructor.
 class StepParts {
 public:
-    /// `usual` must be made from the step. Linear in units.
+    /// `usual` must belong to the step. Linear in units.
     StepParts(const ObservedStep& observed, const UnitTimes& usual);
 
     /// True if the cause accounts for any time on the graph. Always false for Order and Unknown, always true for
     /// Schedule.
     [[nodiscard]] bool has(Cause cause) const { return present_[indexOf(cause)]; }
 
-    /// The durations of units with these causes, never negative. Valid until the next call.
+    /// The durations of units with the given causes, never negative. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> durations(Causes causes);
-    /// The time by which units start later than possible, with these causes. Empty if none does. Valid until the next
-    /// call.
+    /// The time by which units start later than possible, with the given causes. Empty if all are 0. Valid until the
+    /// next call.
     [[nodiscard]] std::span<const TimeNs> delays(Causes causes);
     /// As StepTimes::transfers.
     [[nodiscard]] const InputTimes* transfers(Causes causes) const {
@@ -57,10 +57,10 @@ private:
     void readDurations();
     void findSlowdown();
     [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
-    /// The usual times for a step as slow as this one.
+    /// The usual times, scaled by the common slowdown of this step.
     [[nodiscard]] const ListToFill<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
 
-    /// Like onDevice().
+    /// Result of onDevice() as a list.
     [[nodiscard]] const ListToFill<TimeNs>& onDeviceList() const {
         return on_device_.empty() ? durations_ : on_device_;
     }
@@ -73,7 +73,7 @@ private:
     std::vector<TimeNs> exposed_;  ///< empty if there are none
     ListToFill<TimeNs> slowed_;    ///< empty if there is no common slowdown
     Causes present_;
-    ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, if they equal none of the lists above
+    ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, unless one of the lists above contains them
     std::vector<TimeNs> delay_; ///< of the latest replay
 };
 

@@ -12,13 +12,13 @@
 
 namespace bubblescope {
 
-/// Numbers groups of similar ops: those of one kind, rank, chunk and slice of the sequence, and overlapped pairs by
-/// what overlaps the forward, by rank and both chunks. Ordered by kind, so that all groups of one kind are adjacent;
-/// pairs come last.
+/// Numbers groups of similar ops: those with the same kind, rank, chunk and sequence slice. Overlapped pairs are
+/// grouped by the kind of op that overlaps the forward, by rank and by both chunks. Sorted by kind, so that all groups
+/// of one kind are adjacent; pairs come last.
 struct LikeKeys {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    static constexpr std::size_t kAlone = 4; ///< kinds that run alone, except the optimizer
-    static constexpr std::size_t kPairs = 4; ///< kinds of pairs: of a forward with an op of each kind
+    static constexpr std::size_t kAlone = 4; ///< number of kinds that run alone, except the optimizer
+    static constexpr std::size_t kPairs = 4; ///< number of kinds of pairs: a forward with an op of each kind
 
     int vpp = 1;
     int slices = 1;
@@ -34,7 +34,7 @@ struct LikeKeys {
     [[nodiscard]] static std::size_t pairKind(OpKind first, OpKind second) {
         return static_cast<std::size_t>(first == OpKind::Forward ? second : first);
     }
-    /// The group of the op at `index` of a rank's list, or of the pair that begins there. None for optimizers, and for
+    /// The group of the op at `index` of a rank's list, or of the pair that starts there. None for optimizers, and for
     /// ops whose chunk or slice does not exist.
     [[nodiscard]] std::size_t of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
     [[nodiscard]] std::size_t ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const;
@@ -43,8 +43,8 @@ struct LikeKeys {
     friend bool operator==(const LikeKeys&, const LikeKeys&) = default;
 };
 
-/// The times of the ops of one step, in the form that UsualTimes reads; for a window of steps whose usual times are
-/// computed again after each new step. 12 bytes per op.
+/// The op times of one step, in the format that UsualTimes reads. Used for a window of steps whose usual times are
+/// recomputed after each new step. 12 bytes per op.
 class StepSamples {
 public:
     explicit StepSamples(const StepTimeline& step);
@@ -52,10 +52,10 @@ public:
 private:
     friend class UsualTimes;
 
-    /// True if keys fit into 32 bits; otherwise no samples are kept.
+    /// True if keys fit into 32 bits; otherwise no samples are stored.
     [[nodiscard]] bool fits() const { return by_.count() <= UINT32_MAX; }
 
-    LikeKeys by_; ///< for this step alone
+    LikeKeys by_; ///< only for this step
     std::vector<std::uint32_t> keys_;
     std::vector<TimeNs> times_;
 };
@@ -64,8 +64,8 @@ private:
 /// steady steps. Overlapped pairs are measured separately from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v; `selection` must be theirs. Ops that no steady step has are measured in
-    /// the other steps. Linear in ops.
+    /// All steps must have the same p and v; `selection` must be theirs. Ops that occur in no steady step are measured
+    /// in the other steps. Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
     /// As above but faster; `samples` must be those of the steps.
@@ -73,18 +73,18 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< for this kind of op or pair: the median over all stages, at most their mean, which a
-                            ///< split of the model into equal stages would reach
-        TimeNs usual{0};    ///< for this kind on this stage (and slice of the sequence)
-        bool known = false; ///< the times follow from the order of the rank's ops alone
+        TimeNs typical{0};  ///< for this kind of op or pair: the median over all stages, at most their mean, which is
+                            ///< the time per stage if the model were split into equal stages
+        TimeNs usual{0};    ///< for this kind on this stage (and sequence slice)
+        bool known = false; ///< true if the times depend only on the order of the rank's ops
     };
-    /// The times of the op at `index` of a rank's list, or of the pair that begins there. Optimizer ops and ops whose
-    /// chunk or slice does not exist get their own time, and are not `known`.
+    /// The times of the op at `index` of a rank's list, or of the pair that starts there. For optimizer ops and ops
+    /// whose chunk or slice does not exist, these are the op's measured time, and `known` is false.
     [[nodiscard]] Times of(const StepTimeline& step, Rank rank, std::size_t index) const;
-    /// The times of a unit of a step. Usually only needs the graph.
+    /// The times of a unit of a step. Usually only reads the graph.
     [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
 
-    UsualTimes() = default; ///< no times are known
+    UsualTimes() = default; ///< creates an object without times
 
 private:
     class Lists;
@@ -103,11 +103,11 @@ struct UnitTimes {
     ListToFill<TimeNs> usual;
 
     UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
-    /// Switches to another step of the same order (StepGraph::assign).
+    /// Switches to another step with the same order (StepGraph::assign).
     void assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
 
 private:
-    std::vector<UnitIndex> unknown_; ///< units that have no times in UsualTimes
+    std::vector<UnitIndex> unknown_; ///< units without times in UsualTimes
 };
 
 } // namespace bubblescope

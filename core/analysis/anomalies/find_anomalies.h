@@ -18,26 +18,26 @@
 
 namespace bubblescope {
 
-/// The analysed run to search for anomalies. Refers to its parts, which must outlive it.
+/// The analysed run to search for anomalies. Stores references to objects that must outlive it.
 struct AnomalyInput {
     const Run& run;
-    const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
+    const std::vector<StepAnalysis>& analyses; ///< one per entry of Run::steps
     const StepSelection& selection;            ///< of the run's steps
     const RunClocks& clocks;
     const Thresholds& limits;
-    std::span<const std::int64_t> memory_estimate = {}; ///< bytes per rank; empty if not estimated
+    std::span<const std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
     StepKnowledge known = {};                           ///< for replays of steps, see knownOf()
     std::span<const StepReplays> replays = {};          ///< per step; empty if checks took no time
     const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
     std::vector<TimeNs> communication =
-        {}; ///< per step: time that it would save without any communication, according to its accounting
+        {}; ///< per step: time saved without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
-    /// The first `reference` timelines are from an earlier part of the run: others are compared with them, but their
-    /// own problems were reported before.
+    /// The first `reference` timelines are from an earlier part of the run. Later ones are compared with them, but
+    /// problems in the reference itself were reported before.
     std::size_t reference = 0;
 
-    /// Index of the step for which costs of lasting faults are reported.
+    /// Index of the step for which the costs of lasting faults are reported.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
     [[nodiscard]] StepKnowledge knownOf(std::size_t step) const {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
@@ -48,21 +48,21 @@ struct AnomalyInput {
         const auto whole = static_cast<double>(wall(step).count());
         return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
     }
-    /// True if a fault that costs a step this much should be reported: it is large enough, and exceeds the clocks'
-    /// error.
+    /// True if a fault with this cost per step should be reported, because the cost is large enough and exceeds the
+    /// clock error.
     [[nodiscard]] bool worthReporting(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.least_cost && cost > TimeNs{0};
     }
     [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
-    /// Sets the number of steps in which the anomaly was seen and, if known, its costs.
+    /// Sets the number of steps with the anomaly and, if known, the costs.
     void setSeen(Anomaly& anomaly, Cases cases) const {
         cases.dropBefore(reference);
         anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
         if (const TimeNs cost = cases.typicalCost(); cost > TimeNs{0}) anomaly.cost = cost;
     }
-    /// Like setSeen(), for a fault that costs `anomaly.cost` in each step, or in each step from number `from` on.
+    /// Like setSeen(), for a fault that costs `anomaly.cost` in each step, or in each step from step number `from` on.
     void setLasting(Anomaly& anomaly, int from = 0) const {
         Cases cases;
         cases.addAll(run.steps, anomaly.replica, anomaly.cost, from);
@@ -76,32 +76,32 @@ using Anomalies = std::vector<Anomaly>;
 /// "rank 3", or "rank 3 of replica 1" if there are several.
 [[nodiscard]] Sentence nameRank(int replica, Rank rank, int replicas);
 
-// One function per group of kinds; they append what they find.
-/// Compares replicas and ranks, and a rank with its earlier steps.
+// The following functions each search for a group of kinds and append what they find.
+/// Compares replicas, ranks, and each rank with its earlier steps.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Compares ranks that share a stage.
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
 /// Examines only ranks that are not stragglers and do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Returns the relative times of micro-batches, by the run's steps, see microbatchLevels(); empty if their data is
-/// similar.
+/// Returns the relative times of micro-batches, by step of the run, see microbatchLevels(); empty if all micro-batches
+/// take similar times.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);
-/// Leaves out the ops of ranks and steps found above. `levels` come from findDataImbalance(), because longer
+/// Skips the ops of ranks and steps found above. `levels` is the result of findDataImbalance(), because longer
 /// micro-batches are expected to take longer.
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
-/// Leaves out the cost of slow links, found above.
+/// Does not include the cost of slow links, found above.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
-/// Leaves out optimizers and the exchange of gradients, found above.
+/// Does not include optimizers and the exchange of gradients, found above.
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
-/// Sends that waited behind a receive of their rank, as findings of the same kind. Needs both ends of transfers.
+/// Sends that waited behind a receive of their rank; same kind as findBlockingReceives(). Needs both ends of transfers.
 void findQueuedSends(const AnomalyInput& input, Anomalies& found);
 void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all findings above as possible causes
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
@@ -116,10 +116,10 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
 void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
 
-/// Anomalies of ops and transfers in steps. The run may be a part of another one.
+/// Anomalies of ops and transfers in steps. The run may be part of a longer run.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
-/// Adds anomalies of a run as a whole, given those of its steps, and sorts all of them by cost for the run; those
-/// without a known cost come last. Steps need not have their ops.
+/// Adds anomalies of a run as a whole, given those of its steps, and sorts all of them by cost for the run. Anomalies
+/// without a known cost come last. Ops of steps are not required.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
 /// Calls the two functions above, in that order.

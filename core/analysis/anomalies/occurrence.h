@@ -12,15 +12,15 @@
 #include <string>
 #include <string_view>
 
-// Counts how often a finding was seen, and describes it.
+// Counts and describes the occurrences of a finding.
 namespace bubblescope {
 
 /// Collects the cases of one finding.
 class Cases {
 public:
-    /// Adds a case in a step, given by its index into the run's steps.
+    /// Adds cases in a step. `step` is an index into the run's steps.
     void add(std::size_t step, TimeNs cost = TimeNs{0}, std::int64_t cases = 1);
-    /// Adds a case in each step of a replica, or of all replicas, from a step number on.
+    /// Adds a case in each step from step number `from` on, for one replica or for all.
     void addAll(std::span<const StepTimeline> steps, std::optional<int> replica, TimeNs cost, int from = 0);
 
     void merge(const Cases& more);
@@ -30,9 +30,9 @@ public:
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
-    /// Examines the steps of one replica or of all; among the replicas of one step number, the most expensive counts.
-    /// The next case is due after the mean distance between cases; the finding counts as continuing for twice that
-    /// distance. Without cases, Occurrence::cases is 0.
+    /// Examines the steps of one replica or of all. If several replicas ran a step number, the most expensive one
+    /// counts. The finding counts as continuing for twice the mean distance between cases. Without cases,
+    /// Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -43,25 +43,25 @@ private:
     std::map<std::size_t, OfStep> steps_;
 };
 
-/// Sets the fields that depend on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
+/// Sets the fields that depend on the examined step numbers: `of_steps`, `since_first` and `goes_on`.
 void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 
-/// The distance between the steps with a case, if it is regular: at least three of them, among the latest 64 step
+/// The distance between steps with a case, if it is regular: requires at least three of them among the latest 64 step
 /// numbers.
 [[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
-/// "in 12 of the last 20 steps, since step 31, and continuing; 1.2 s in total"; empty for findings that do not concern
-/// steps.
+/// Text such as "in 12 of the last 20 steps, since step 31, and continuing; 1.2 s in total". Empty for findings that do
+/// not concern steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
-/// The certainty of a finding: the error probability of a test, or its basis.
+/// The certainty of a finding: the error probability of a test, or another basis.
 [[nodiscard]] Sentence certaintyText(const Anomaly& anomaly);
 
-/// The change that removes the finding's cause, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is none.
-/// `shape` is any step of the run.
+/// The change that removes the cause of the finding, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is
+/// none. `shape` can be any step of the run.
 [[nodiscard]] std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly);
 
-/// The command line that shows a finding of the trace in these files; empty if no command shows more about it.
+/// A command line that shows more about a finding of the trace in these files; empty if there is none.
 [[nodiscard]] std::string commandThatShows(const StepTimeline& shape, const Anomaly& anomaly, std::string_view files);
 
 } // namespace bubblescope

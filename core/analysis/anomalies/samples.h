@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-// The data that anomalies are computed from: times of ops and transfers in groups of similar ones, and what other times
-// would save.
+// The data from which anomalies are computed: times of ops and transfers in groups of similar ones, and times saved by
+// changes.
 namespace bubblescope {
 
 class TransferBatches;
 class TransferTable;
 
-/// The ops, except optimizers, that a rank ran in a step, in order: OpSamples from `begin` to `end()`. Takes 24 bytes,
-/// because a run of small steps has one row for every few ops.
+/// The ops, except optimizers, that a rank ran in a step, in order: entries from `begin` to `end()` of OpSamples. Uses
+/// 24 bytes, because a run of small steps has one row for only a few ops.
 struct OpRow {
     std::uint32_t step = 0; ///< index into the run's steps
     Rank rank;
@@ -31,7 +31,7 @@ struct OpRow {
     [[nodiscard]] std::size_t end() const { return begin + count; }
 };
 
-/// The durations of a rank's ops by place, in ns.
+/// The durations of a rank's ops in ns, by place (see OpSamples::placeOf()).
 class PlaceDurations {
 public:
     PlaceDurations(std::size_t first, std::vector<std::size_t> begin, std::vector<double> durations)
@@ -49,16 +49,16 @@ private:
     std::vector<double> durations_;
 };
 
-/// The durations of all ops of a run except optimizers, in groups of similar ones: those of one replica, rank, chunk
-/// and kind. The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, 12 if one takes
-/// longer than four seconds; linear in ops. Warm-up and outlying steps have samples too, but medians are taken over the
-/// other steps if these have similar ops.
+/// The durations of all ops of a run except optimizers, in groups of similar ones: same replica, rank, chunk and kind.
+/// The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, or 12 if an op takes
+/// longer than four seconds; linear in ops. Warm-up and outlying steps have samples too, but medians exclude them if
+/// other steps have similar ops.
 class OpSamples {
 public:
-    /// `selection` must be that of the steps.
+    /// `selection` must belong to the steps.
     OpSamples(std::span<const StepTimeline> steps, const StepSelection& selection);
 
-    static constexpr std::size_t kKinds = 8; ///< F, B, I, W alone and as half of a pair
+    static constexpr std::size_t kKinds = 8; ///< F, B, I, W, each alone and as half of a pair
     [[nodiscard]] static std::size_t kindOf(const Op& op) {
         return static_cast<std::size_t>(op.kind) + (op.overlapped ? 4 : 0);
     }
@@ -81,15 +81,15 @@ public:
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
     [[nodiscard]] std::size_t count(std::size_t group) const { return counts_[group]; }
     [[nodiscard]] int replicas() const { return replicas_; }
-    /// The number of steps, per replica, that medians are taken over: the steady ones, or all if there are none.
+    /// The number of steps per replica that medians are computed over: the steady ones, or all if there are none.
     [[nodiscard]] std::size_t medianSteps() const;
 
-    /// The group's place: its number within its replica.
+    /// The place of a group, which is its index within the replica.
     [[nodiscard]] std::size_t placeOf(std::size_t group) const { return group % per_replica_; }
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a rank's ops that medians are taken over. 8 bytes per op; linear in the ops of the rank.
+    /// The durations of a rank's ops that are used for medians. 8 bytes per op; linear in the ops of the rank.
     [[nodiscard]] PlaceDurations ofRank(Rank rank) const;
     [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< number of samples
     [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
@@ -97,20 +97,20 @@ public:
         return static_cast<std::size_t>(replica) * per_replica_ + place;
     }
 
-    /// Calls visit(row) for the rows of a rank, by step. Linear in steps.
+    /// Calls visit(row) for the rows of a rank, in order of steps. Linear in steps.
     template <class Visit>
     void eachRowOf(Rank rank, const Visit& visit) const {
         for (std::size_t s = 0; s + 1 < step_begin_.size(); ++s) {
             if (rank.index() < step_begin_[s + 1] - step_begin_[s]) visit(rows_[step_begin_[s] + rank.index()]);
         }
     }
-    /// Memory, including spare capacity.
+    /// Memory in bytes, including spare capacity.
     [[nodiscard]] std::size_t bytes() const;
 
 private:
     void read(std::span<const StepTimeline> steps, const StepSelection& selection);
     void addDuration(TimeNs duration);
-    /// Visits the samples of a rank that medians are taken over.
+    /// Visits the samples of a rank that are used for medians.
     template <class Visit>
     void eachSteadyOf(Rank rank, const Visit& visit) const;
     [[nodiscard]] std::size_t steadyCount(std::size_t group) const {
@@ -123,7 +123,7 @@ private:
     std::size_t chunks_ = 1;
     std::size_t per_replica_ = 0;
     std::vector<OpRow> rows_;
-    std::vector<std::size_t> step_begin_;      ///< each step's first row, plus the end of the last
+    std::vector<std::size_t> step_begin_;      ///< first row of each step, plus the end of the last step
     std::vector<std::uint32_t> groups_;        ///< per sample
     std::vector<std::uint32_t> durations_;     ///< per sample
     std::vector<std::int64_t> long_durations_; ///< used instead if a duration does not fit
@@ -133,17 +133,17 @@ private:
     std::vector<std::size_t> steady_counts_;
 };
 
-/// The op of a sample in this row.
+/// The op that a sample in this row belongs to.
 [[nodiscard]] const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample);
 
-/// At most this many values of a list, evenly spread, for tests whose cost grows faster than the list.
+/// Default number of evenly spaced values kept of a list, for tests whose cost grows faster than the list.
 inline constexpr std::size_t kMostThinned = 2000;
 [[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = kMostThinned);
 
-/// As above, for a list that is produced value by value.
+/// As above, for a list that is generated value by value.
 class Thinned {
 public:
-    /// `size` values will be added.
+    /// `size` is the number of values to be added.
     explicit Thinned(std::size_t size, std::size_t most = kMostThinned) : size_(size), most_(most) {}
     void add(double value) {
         if (at_++ != next_) return;
@@ -156,11 +156,11 @@ private:
     std::size_t size_;
     std::size_t most_;
     std::size_t at_ = 0;
-    std::size_t next_ = 0; ///< index of the next value to keep
+    std::size_t next_ = 0; ///< index of the next value to store
     std::vector<double> kept_;
 };
 
-/// One direction between two ranks of a replica.
+/// One direction of the link between two ranks of a replica.
 struct LinkKey {
     int replica = 0;
     Rank from;
@@ -171,10 +171,10 @@ struct LinkKey {
 
 struct Transferred {
     std::size_t step = 0; ///< index into the run's steps
-    double time = 0;      ///< ns, from when both sides had posted it
+    double time = 0;      ///< time in ns since both sides posted the transfer
 };
 
-/// A receive that, according to the record, ended before its send started.
+/// A receive whose record ends before the record of its send starts.
 struct Backwards {
     std::size_t step = 0; ///< index into the run's steps
     Rank from;
@@ -184,9 +184,9 @@ struct Backwards {
     TimeNs early{0};
 };
 
-/// The transfers of a run that both sides recorded. Linear in transfers.
+/// The transfers of a run that were recorded on both sides. Linear in transfers.
 struct TransferSamples {
-    std::map<LinkKey, std::vector<Transferred>> links; ///< between different ranks; each list by step
+    std::map<LinkKey, std::vector<Transferred>> links; ///< transfers between different ranks; each list sorted by step
     std::vector<Backwards> backwards;                  ///< by step
 
     TransferSamples() = default;
@@ -198,27 +198,27 @@ private:
     void append(TransferSamples&& others);
 };
 
-/// Computes what a step would save with other times, by the same replay as accounting and attribution.
+/// Computes the time that a step would save with other times, with the same replay as accounting and attribution.
 class StepCosts {
 public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
 
-    /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if it gets longer.
-    /// The times of a pair's halves are not known separately. If a half, which lasts as long as the pair, would be
-    /// faster by some time, the pair counts as faster by half of that. For a stage or a rank, which runs both halves,
-    /// the sum is right.
+    /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if the step gets
+    /// longer. The times of a pair's halves are not known separately: each lasts as long as the pair. If a half would
+    /// be faster by some time, the pair becomes faster by half of that. The sum is right for a stage or a rank, which
+    /// runs both halves.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
-    /// As above, if no transfer from one rank to another (with `both_ways`, in either direction) takes longer than
+    /// As above, if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
     /// `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
-    /// As above, without the time that `spent(rank, an interval on the step's clock)` finds in ops and in the waits
+    /// As above, without the time that `spent(rank, interval on the step's clock)` returns for ops and for the waits
     /// before them.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
-    /// As above, if no transfer of activations, or of gradients, takes any time.
+    /// As above, if transfers of activations, or those of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
-    /// As above, if the transfers selected by `chosen(unit, its input)` take at most `most`.
+    /// As above, if the transfers selected by `chosen(unit, input index)` take at most `most`.
     template <class Chosen>
     [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
 

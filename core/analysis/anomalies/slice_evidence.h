@@ -16,7 +16,7 @@ namespace bubblescope {
 /// The idle time of a rank's device inside the ops of a chunk.
 struct DeviceGaps {
     std::vector<double>
-        fractions;  ///< for each op with several kernels: the fraction of its time in which the device was idle
+        fractions;  ///< for each op with several kernels: fraction of the op's time in which the device was idle
     TimeNs idle{0}; ///< sum over those ops
 };
 
@@ -25,24 +25,24 @@ struct KernelSum {
     TimeNs total{0};
 };
 
-/// The work of a file's devices, by kernel name.
+/// Device work of a file, summed by kernel name.
 struct KernelSums {
     std::map<std::string, KernelSum> by_name;
 };
 
-/// The part of a run's raw slices that anomalies need.
+/// Data from a run's raw slices that the search for anomalies needs.
 struct SliceEvidence {
-    ActivityOfRanks activities; ///< for ranks with their own file, if it names any
+    ActivityOfRanks activities; ///< for ranks with a separate file that names activities
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
     std::vector<std::optional<double>> memory_peaks; ///< see MemoryUse::peaks
     std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty if no ranks share a stage
 };
 
-/// Extracts the evidence from the files of a run that alignRun() put on `clocks`, except memory peaks. Errors: as for
-/// extract().
+/// Extracts the evidence, except memory peaks, from the files of a run that alignRun() aligned to `clocks`. Errors: as
+/// for extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks);
 
-/// The times at which a file's devices ran kernels.
+/// The intervals in which a file's devices ran kernels.
 [[nodiscard]] Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw);
 inline constexpr Extractor<BusySpans> kKernelTime{"kernel time", extractKernelTime};
 

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// The limits above which something counts as an anomaly. thresholdTable() gives the unit and meaning of each; users
-/// override them by name.
+/// Limits for reporting anomalies. thresholdTable() contains their units and meanings. Users override them by
+/// name.
 struct Thresholds {
     double least_cost = 0.02;
     double serious_cost = 0.1;
@@ -40,7 +40,7 @@ struct Thresholds {
 };
 
 struct ThresholdInfo {
-    std::string_view name; ///< as users write it: "cost.least"
+    std::string_view name; ///< name in the syntax for users: "cost.least"
     double Thresholds::*value;
     double least = 0; ///< allowed range
     double most = 0;
@@ -48,7 +48,7 @@ struct ThresholdInfo {
     std::string_view meaning;
 };
 
-/// The only table of thresholds, used by the manual, the command line and the code.
+/// The only table of thresholds, used for the manual, the command line and the code.
 [[nodiscard]] std::span<const ThresholdInfo> thresholdTable();
 
 /// Sets a threshold by name. Errors: Usage for unknown names and values outside of the allowed range.
@@ -57,7 +57,7 @@ struct ThresholdInfo {
 /// Parses "NAME=VALUE" and sets it. Errors: Usage.
 [[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view assignment);
 
-/// Reads overrides from a JSON object of names and numbers. Errors: Input, naming the file and the problem.
+/// Reads overrides from a JSON object of names and numbers. Errors: Input, with the file and the problem.
 [[nodiscard]] Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file);
 
 } // namespace bubblescope

@@ -19,18 +19,18 @@ enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than usual on its stage
     SlowLink,  ///< a transfer took longer than typical
-    // An op started later than possible, classified by the records of the delay (DelayParts):
-    InTransfer, ///< its rank had a transfer in progress
-    Blocked,    ///< its rank was in a send, receive or wait, and no transfer was in progress
+    // An op started later than possible. The kinds distinguish the records of the delay (DelayParts):
+    InTransfer, ///< the rank had a transfer in progress
+    Blocked,    ///< the rank was in a send, receive or wait without a transfer in progress
     ReplayedWork,
-    LateStart, ///< nothing is recorded
-    SlowRank,  ///< nearly all ops of a rank took longer than usual on their stages; never the cause of a single bubble
+    LateStart, ///< nothing was recorded
+    SlowRank,  ///< nearly all ops of a rank took longer than usual; never the cause of a single bubble
 };
 
 [[nodiscard]] std::string_view
 rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start" …
 
-/// An op, transfer or start, and the time by which it exceeds the usual one.
+/// An op, transfer or late start, and its time above the usual value.
 struct Excess {
     RootCauseKind kind = RootCauseKind::SlowOp;
     UnitIndex unit = kNoUnit; ///< for a transfer, the unit that it feeds
@@ -39,17 +39,17 @@ struct Excess {
     friend constexpr bool operator==(const Excess&, const Excess&) = default;
 };
 
-/// An interval in which a rank waited, and why.
+/// An interval in which a rank waited, and the cause.
 struct AttributedBubble {
     Rank rank;
-    UnitIndex before = kNoUnit; ///< the unit that the rank waited to run; kNoUnit after its last
+    UnitIndex before = kNoUnit; ///< the unit that the rank ran next; kNoUnit after the last unit
     TimeNs start{0};            ///< from the start of the step
     TimeNs end{0};
-    /// The part of the wait that would remain if all ops and transfers took their typical time and nothing started
-    /// late: the schedule's part.
+    /// The schedule's part of the wait, which would remain if all ops and transfers took their typical time and started
+    /// without delay.
     TimeNs usual{0};
-    /// The largest excess on the chain of ops and transfers that the rank waited for. None if the wait is due to the
-    /// schedule alone, or if the rank waited because it was itself faster than usual.
+    /// The largest excess on the chain of ops and transfers that the rank waited for. None if only the schedule causes
+    /// the wait, or if the rank waited because it was faster than usual.
     std::optional<Excess> cause;
 
     friend constexpr bool operator==(const AttributedBubble&, const AttributedBubble&) = default;
@@ -57,7 +57,7 @@ struct AttributedBubble {
 
 class AttributedBubbles;
 
-/// Iterates over bubbles, rank after rank, decoding them on the fly.
+/// Iterates over bubbles by rank, decoding them on the fly.
 class AttributedBubbleIterator {
 public:
     using value_type = AttributedBubble;
@@ -89,18 +89,18 @@ private:
     std::size_t rank_ = 0;
 };
 
-/// The bubbles of a step, rank after rank, each rank's by time. A bubble takes only 40 bytes, because a step has about
-/// as many bubbles as ops.
+/// The bubbles of a step, by rank and time. A bubble uses only 40 bytes, because a step has about as many bubbles as
+/// ops.
 class AttributedBubbles {
 public:
     using Iterator = AttributedBubbleIterator;
 
     AttributedBubbles() = default;
-    /// `begin` has the index of each rank's first bubble, followed by the number of bubbles. All of them must be set().
+    /// `begin` contains each rank's first bubble and the number of bubbles. Every bubble must then be set().
     explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
         resizeLarge(packed_, begin_.back());
     }
-    /// AttributedBubble::rank follows from the place. Several threads may set different places.
+    /// AttributedBubble::rank is implied by the place. Several threads may set different places.
     void set(std::size_t place, const AttributedBubble& bubble);
     /// Attributes all waits to the schedule.
     void acquit();
@@ -114,7 +114,7 @@ public:
         [[nodiscard]] Iterator begin() const { return from; }
         [[nodiscard]] Iterator end() const { return to; }
     };
-    /// Empty for a rank that the step does not have.
+    /// Empty for a rank that does not exist in the step.
     [[nodiscard]] OfRank of(Rank rank) const;
     [[nodiscard]] std::size_t bytes() const {
         return packed_.capacity() * sizeof(Packed) + begin_.capacity() * sizeof(std::size_t);
@@ -126,7 +126,7 @@ private:
         TimeNs start;
         TimeNs end;
         TimeNs usual;
-        std::int64_t excess; ///< excess of the cause times 8, plus its kind
+        std::int64_t excess; ///< 8 × the excess of the cause, plus its kind
         UnitIndex before;
         UnitIndex unit; ///< unit of the cause; kNoUnit if there is none
     };
@@ -150,7 +150,7 @@ inline void AttributedBubbleIterator::findRank() {
         ++rank_;
 }
 
-/// A cause of waits, and the time that it cost each rank.
+/// A cause of waits, with its cost on each rank.
 struct RootCause {
     RootCauseKind kind = RootCauseKind::SlowOp;
     Rank rank;                     ///< the rank that ran the ops or sent the transfers
@@ -159,36 +159,36 @@ struct RootCause {
     std::optional<Chunk> chunk;    ///< for a slow stage
     std::int64_t count = 0;        ///< number of ops, transfers or starts concerned
     TimeNs excess{0};              ///< total time above usual
-    TimeNs waits{0};               ///< its share of the time by which all ranks waited longer than usual
-    TimeNs saves{0};               ///< time that the step saves without this excess, found by a replay
-    std::vector<TimeNs> idle;      ///< in the same replay, per rank: reduction of its bubble; negative if it grows
+    TimeNs waits{0};               ///< part of all ranks' waiting time above usual that is due to this cause
+    TimeNs saves{0};               ///< time that the step saves without this excess, computed by a replay
+    std::vector<TimeNs> idle;      ///< reduction of each rank's bubble in that replay; negative if the bubble grows
 };
 
 struct StepAttribution {
     AttributedBubbles bubbles;
-    std::vector<RootCause> ranking; ///< those that caused the most waiting, at most kMaxRootCauses; sorted by savings
-    TimeNs usual{0};                ///< in all bubbles: the schedule's part
-    TimeNs attributed{0};           ///< in all bubbles: the excess over the schedule's part that has a known cause
-    TimeNs unexplained{0};          ///< in all bubbles: the rest of that excess, for which the chain shows no cause
+    std::vector<RootCause> ranking; ///< causes of the most waiting, at most kMaxRootCauses; sorted by `saves`
+    TimeNs usual{0};                ///< the schedule's part of all bubbles
+    TimeNs attributed{0};           ///< excess over that part with a known cause
+    TimeNs unexplained{0};          ///< excess over that part without a known cause
 };
 inline constexpr std::size_t kMaxRootCauses = 6;
 
-/// Follows each wait back along the chain of latest predecessors, to the point that the rank's own chain also passes:
-/// everything on the chain since then caused the wait. The time by which the wait exceeds the wait at typical times is
-/// attributed to the excess there, in proportion. Linear in units, apart from a logarithm to find that point.
-/// `observed`, `replay` and `usual` must be made from the step.
+/// Follows each wait back along the chain of latest predecessors to the point where it meets the rank's own chain.
+/// Everything on the chain since then caused the wait. The time by which the wait exceeds the wait at typical times is
+/// attributed in proportion to the excess on that part. Linear in units, apart from a logarithm to find the meeting
+/// point. `observed`, `replay` and `usual` must belong to the step.
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 
-/// The attributed bubble that covers most of an interval of a rank (from the start of the step); none if there is none.
-/// Waits are also cut at ops of other streams, so a bubble may contain several. Linear in the rank's bubbles.
+/// The attributed bubble that covers most of an interval of a rank (relative to the start of the step), if any. Waits
+/// are also split at ops of other streams, so a bubble may contain several. Linear in the rank's bubbles.
 [[nodiscard]] std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
                                                              const TimeInterval& interval);
 
-/// The chain of units for which a rank waited in a bubble: the unit that ran after it, then back along the latest
-/// predecessors, up to and
-/// including the unit that the rank's own chain passes. Empty after a rank's last unit. `latest` are the bindings of
-/// `graph`. Linear in units.
+/// The chain of units for which a rank waited in a bubble. It starts with the unit after the
+/// bubble and follows the latest predecessors back to a unit on the rank's own chain, which is
+/// included. Empty after a rank's last unit. `latest` contains the bindings of `graph`. Linear in
+/// units.
 [[nodiscard]] std::vector<UnitIndex> waitChain(const StepGraph& graph, const std::vector<Binding>& latest,
                                                const AttributedBubble& bubble);
 

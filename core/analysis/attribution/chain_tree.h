@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// The units of a step as a tree. The parent of a unit is the one that it waited for last; units that waited for
-/// nothing are children of the start of the step (kNoUnit). The path up from a unit is therefore the chain of ops and
-/// transfers that led to it.
+/// The units of a step as a tree. The parent of a unit is the predecessor that it waited for last. Units that waited
+/// for no other are children of the start of the step (kNoUnit). The path up from a unit is therefore the chain of ops
+/// and transfers that led to it.
 ///
 /// Each unit has a non-negative weight. Uses jump pointers as in Myers, "An applicative random-access stack" (1983),
 /// one per node, so that a path of n units takes log n jumps.
@@ -30,7 +30,7 @@ public:
         link();
     }
 
-    /// The last unit on both paths, which may be one of the two; kNoUnit if that is the start of the step.
+    /// The last unit on both paths, possibly one of the two arguments; kNoUnit if it is the start of the step.
     [[nodiscard]] UnitIndex meet(UnitIndex a, UnitIndex b) const;
     /// The sum of weights on the path from `from` up to `above`, excluding `above`.
     [[nodiscard]] TimeNs sum(UnitIndex from, UnitIndex above) const { return node(from).sum - node(above).sum; }
@@ -41,14 +41,14 @@ public:
     [[nodiscard]] UnitIndex enough(UnitIndex from, TimeNs weight) const;
 
 private:
-    /// Node 0 is the start of the step, node u + 1 is unit u. Aligned, so that no node spans two cache lines, because
-    /// jumps lead far away.
+    /// Node 0 is the start of the step, and node u + 1 is unit u. Aligned so that no node spans two cache lines,
+    /// because jumps lead to distant nodes.
     struct alignas(32) Node {
         std::int32_t parent;
         std::int32_t jump;
         std::int32_t depth;
-        std::int32_t largest; ///< on the path up to `jump`, excluding it
-        TimeNs sum;           ///< on the path up to the start
+        std::int32_t largest; ///< unit with the largest weight on the path up to `jump` (exclusive)
+        TimeNs sum;           ///< sum of weights on the path up to the start
         TimeNs weight;
     };
     void link();

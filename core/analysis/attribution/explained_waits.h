@@ -13,36 +13,36 @@
 
 namespace bubblescope {
 
-/// The bubbles of a step, each explained by excess on the chains of units that led to it, and the fractions of each
-/// unit's excess that they are attributed to. explained_waits.cpp describes the method.
+/// The bubbles of a step, each explained by the excess on the chains of units that led to it. Also contains, per unit,
+/// the fraction of its excess that causes these bubbles. explained_waits.cpp describes the method.
 ///
-/// Refers to a StepExcess, which must outlive it. Linear in units, apart from a logarithm per bubble. Call from one
-/// thread; explain() uses all cores, sumShares() only its own, so that other work can run in parallel.
+/// Stores a reference to a StepExcess, which must outlive the object. Linear in units, apart from a logarithm per
+/// bubble. Call from one thread. explain() uses all cores, sumShares() one, so that other work can run in parallel.
 class ExplainedWaits {
 public:
     explicit ExplainedWaits(const StepExcess& excess) : excess_(excess), graph_(excess.graph()) {}
 
-    /// Call it first, once. Computes everything except the ranking.
+    /// Call this function first, and only once. Computes everything except the ranking.
     [[nodiscard]] StepAttribution explain();
-    /// Call it second, once. Computes the fractions.
+    /// Call this function once, after explain(). Computes the fractions.
     void sumShares();
 
-    /// The fraction, summed over all waits, in which the excess of a unit's own time is attributed.
+    /// Sum, over all waits, of the fractions to which the excess of a unit's duration is attributed.
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
-    /// Like ofOp(), for its start, and for the transfer of the input that it waited for last.
+    /// Like ofOp(), for the unit's late start and for the transfer of its latest input.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// Returns the buffer of the ends at typical times for reuse; explain() needs it, later calls do not.
+    /// Moves out the buffer of the ends at typical times for reuse. explain() needs the buffer, later calls do not.
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:
-    /// The excess on the path from a unit up to another, and the share of it that a wait is attributed to.
+    /// The excess on the path from a unit up to another, and the share of this excess that explains a wait.
     struct Share {
         UnitIndex from;
         UnitIndex above;
         double part;
     };
     static constexpr Share kNoShare{kNoUnit, kNoUnit, 0};
-    /// A bubble and what it is attributed to: first the excess on its chain, then the excess that delayed both ranks.
+    /// A bubble with its attribution: first the excess on its chain, then the excess that delayed both ranks.
     struct Wait {
         AttributedBubble bubble;
         TimeNs attributed{0};
@@ -51,12 +51,12 @@ private:
 
         [[nodiscard]] TimeNs unexplained() const { return bubble.end - bubble.start - bubble.usual - attributed; }
     };
-    /// Index ranges of bubbles: each thread explains those before one piece of the units. Neighbours in the units'
-    /// order are neighbours in all lists, but bubbles are listed rank by rank.
+    /// Index ranges of bubbles, one per piece of units, so that each thread explains the bubbles before its units.
+    /// Bubbles are listed by rank, while neighbouring units are adjacent in all other lists.
     struct BubblePlaces {
-        std::vector<std::size_t> next;   ///< per piece and rank: its next bubble
-        std::vector<std::size_t> begin;  ///< per rank: its first bubble, plus the end of the last
-        std::vector<std::size_t> behind; ///< per rank: the bubble after its last unit
+        std::vector<std::size_t> next;   ///< next bubble, per piece and rank
+        std::vector<std::size_t> begin;  ///< first bubble per rank, plus the end of the last rank
+        std::vector<std::size_t> behind; ///< bubble after the last unit, per rank
     };
 
     void replayTypical();
@@ -78,12 +78,12 @@ private:
 
     const StepExcess& excess_;
     const StepGraph& graph_;
-    TaskTimes typical_ends_; ///< at typical times
+    TaskTimes typical_ends_; ///< ends at typical times
     TimeNs typical_length_{0};
     ListToFill<Share> common_;          ///< for the wait before each unit, between explain() and sumShares()
     std::vector<Wait> behind_;          ///< for each rank that waits after its last unit
-    ListToFill<double> fraction_;       ///< per unit: the sum of the fractions in which its excess is attributed
-    ListToFill<double> start_fraction_; ///< like `fraction_`, for its start alone, by the wait before it
+    ListToFill<double> fraction_;       ///< per unit: sum of the fractions to which its excess is attributed
+    ListToFill<double> start_fraction_; ///< like `fraction_`, only for the start, from the wait before the unit
 };
 
 } // namespace bubblescope

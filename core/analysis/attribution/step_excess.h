@@ -16,11 +16,11 @@ namespace bubblescope {
 inline constexpr std::array kDelayKinds{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
                                         RootCauseKind::LateStart};
 
-/// The typical times of a step's units and transfers, and what each takes beyond that: the excess of a unit's own time,
-/// of the transfer of the input that it waited for last, and of its start.
+/// The typical times of a step's units and transfers, and the excess over them: in a unit's duration, in the transfer
+/// of its latest input, and in its start.
 ///
-/// Construction takes time linear in units and handles transfers in both directions in parallel; each query takes
-/// constant time. Refers to the observed step and the usual times, which must outlive it. Thread-safe.
+/// Construction takes time linear in units and handles transfers in both directions in parallel. Queries take constant
+/// time. Stores references to the observed step and the usual times, which must outlive the object. Thread-safe.
 class StepExcess {
 public:
     StepExcess(const ObservedStep& observed, const UnitTimes& usual);
@@ -32,18 +32,18 @@ public:
 
     /// Per unit: its typical duration.
     [[nodiscard]] std::span<const TimeNs> typical() const { return typical_; }
-    /// 0 if there are no transfers this way.
+    /// Typical transfer time; 0 if there are no such transfers.
     [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }
 
-    /// The excess of a unit's own time over its typical time.
+    /// The excess of a unit's duration over its typical duration.
     struct Longer {
-        TimeNs of_stage{0}; ///< because its stage usually takes longer
+        TimeNs of_stage{0}; ///< part that is due to a slow stage
         TimeNs of_op{0};
     };
     [[nodiscard]] Longer longerAt(std::size_t unit) const {
         const TimeNs real = graph_.end[unit] - graph_.start[unit];
         const TimeNs typical = typical_[unit];
-        // A fast op of a slow stage reduces the stage's excess, and a slow op of a fast stage likewise.
+        // A fast op on a slow stage reduces the stage's excess; the reverse holds for a slow op on a fast stage.
         const TimeNs over = std::max(TimeNs{0}, real - typical);
         const bool work = graph_.kind[unit] != OpKind::Optimizer;
         const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};
@@ -54,7 +54,7 @@ public:
         const Longer longer = longerAt(unit);
         return longer.of_stage + longer.of_op;
     }
-    /// The excess of the transfer of the input that a unit waited for last.
+    /// The excess time of the transfer of a unit's latest input.
     [[nodiscard]] TimeNs slowTransferTo(std::size_t unit) const {
         if (!bindings_[unit].crosses) return TimeNs{0};
         const TransferPlace by = graph_.latestTransfer(unit);
@@ -64,7 +64,7 @@ public:
     }
     /// All delays per unit; empty if there are none.
     [[nodiscard]] const std::vector<TimeNs>& delays() const { return delays_; }
-    /// Like delays(), for one kind.
+    /// Like delays(), restricted to one kind.
     [[nodiscard]] const std::vector<TimeNs>& delaysOf(RootCauseKind kind) const {
         switch (kind) {
         case RootCauseKind::InTransfer: return parts_.communication;
@@ -101,7 +101,7 @@ private:
     std::vector<TimeNs> delays_;               ///< their sum
     std::span<const TimeNs> typical_;          ///< per unit
     std::span<const TimeNs> usual_;            ///< per unit
-    std::vector<TimeNs> own_typical_;          ///< if `typical_` is not that of UnitTimes
+    std::vector<TimeNs> own_typical_;          ///< storage for `typical_` if UnitTimes does not contain it
     std::array<TimeNs, 4> typical_transfer_{}; ///< per way
 };
 

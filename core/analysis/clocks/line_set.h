@@ -5,17 +5,17 @@
 
 namespace bubblescope {
 
-/// The straight lines over [0, 1] that satisfy a set of inequalities, as the polygon of their values at 0 and at 1.
-/// Uses doubles: values are nanoseconds, exact below 2^53.
+/// The straight lines over [0, 1] that satisfy a set of inequalities, represented as the polygon of their values at 0
+/// and at 1. Uses doubles: values are nanoseconds, exact below 2^53.
 class LineSet {
 public:
-    /// A value that stands for infinity: intervals that reach it are open on that side.
+    /// A value that stands for infinity. Intervals that reach it are unbounded on that side.
     static constexpr double kFar = 1e15;
 
-    /// All lines whose ends differ by at most `most_change`.
+    /// Starts with all lines whose ends differ by at most `most_change`.
     explicit LineSet(double most_change);
 
-    /// Keeps the lines that are at most, or at least, `value` at `place` in [0, 1].
+    /// Removes lines above `value` (keepBelow) or below `value` (keepAbove) at `place` in [0, 1].
     void keepBelow(double place, double value) { clip(1 - place, place, value); }
     void keepAbove(double place, double value) { clip(place - 1, -place, -value); }
 
@@ -34,7 +34,7 @@ private:
         double begin = 0;
         double end = 0;
     };
-    /// Keeps weight_begin * begin + weight_end * end <= limit.
+    /// Removes lines that violate weight_begin * begin + weight_end * end <= limit.
     void clip(double weight_begin, double weight_end, double limit);
 
     std::vector<Corner> corners_;
@@ -45,9 +45,9 @@ struct BoundPoint {
     double value = 0;
 };
 
-/// The upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
+/// The upper bounds that can touch a line: the lower convex hull, sorted by place. O(n log n).
 [[nodiscard]] std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points);
-/// As above for lower bounds: their upper convex hull.
+/// As above, for lower bounds: the upper convex hull.
 [[nodiscard]] std::vector<BoundPoint> tightestLower(std::vector<BoundPoint> points);
 
 } // namespace bubblescope

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Both sides of a transfer that a step recorded. The spans are in the step, which must outlive this object.
+/// Both sides of a recorded transfer in a step. The spans are in the step, which must outlive this object.
 struct MatchedTransfer {
     Rank from;
     Rank to;
@@ -18,19 +18,19 @@ struct MatchedTransfer {
     const CommSpan* receive = nullptr;
 };
 
-/// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice; of several equal ones
-/// the first counts. Leaves out those of stages or micro-batches that the step does not have. Linear in the number of
-/// transfers that the step has or can have, on all cores.
+/// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice. If several are equal,
+/// the first one counts. Skips transfers whose stage or micro-batch does not exist in the step. Linear in the number of
+/// recorded and possible transfers of the step. Uses all cores.
 class TransferTable {
 public:
-    /// The step must outlive its use. Reuses the memory of the previous step.
+    /// The step must remain valid while the table is used. Reuses the memory of the previous step.
     void read(const StepTimeline& step);
 
     /// One row per payload and consuming stage, in this order.
     [[nodiscard]] std::size_t rows() const { return width_ == 0 ? 0 : sent_.size() / width_; }
     /// The maximum number of transfers per row.
     [[nodiscard]] std::size_t width() const { return width_; }
-    /// Calls visit(transfer) for the transfers of a row that both sides recorded, by micro-batch and slice.
+    /// Calls visit(transfer) for each transfer of a row recorded on both sides, by micro-batch and slice.
     template <class Visit>
     void eachOf(std::size_t row, Visit visit) const {
         for (std::size_t place = row * width_; place < (row + 1) * width_; ++place) {
@@ -48,8 +48,8 @@ private:
     };
     /// The result of matching a rank's records.
     struct Found {
-        bool wanted = true;      ///< true if all were stored; if not, some are missing from the table
-        std::int32_t slices = 1; ///< of sequences; slices that the table does not have are missing from it
+        bool wanted = true;      ///< true if all records were stored in the table
+        std::int32_t slices = 1; ///< number of sequence slices; those beyond the table's are not stored
     };
     [[nodiscard]] std::int32_t fill(const StepTimeline& step);
     void clear();
@@ -68,14 +68,14 @@ struct StepEventCounts {
     std::size_t op_orders = 0;
 };
 
-/// The relation of an op's times to those of the op that produces its input.
+/// The relation between the times of an op and of the op that produces its input.
 enum class OpOrder {
-    EndToStart, ///< does not start before that op has ended (has started, if it ran in a pair)
-    StartToEnd, ///< does not end before that op has started, if ops include the waits around them
+    EndToStart, ///< the op starts after the producer ended (or started, for a producer in a pair)
+    StartToEnd, ///< the op ends after the producer started; used if ops include the waits around them
 };
 
-/// Evidence in a step about its ranks' clocks: a transfer's receive does not end before its send starts. If a transfer
-/// was not recorded on both sides, the order of the ops is used instead. `clock_of_rank` has one entry per rank.
+/// Evidence in a step about the ranks' clocks: the receive of a transfer does not end before its send starts. For
+/// transfers not recorded on both sides, the order of ops is used instead. `clock_of_rank` has one entry per rank.
 StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& clock_of_rank, OpOrder op_order,
                               std::vector<Precedence>& into);
 

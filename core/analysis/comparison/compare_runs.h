@@ -13,28 +13,28 @@
 namespace bubblescope {
 
 struct CompareLimits {
-    /// Probability of reporting any change at all between runs that do not differ. Four fifths of it go to whole
-    /// groups, the rest to single ops.
+    /// Probability of reporting any change between runs that do not differ. Four fifths are used for whole groups, the
+    /// rest for single ops.
     double alpha = 0.05;
-    /// Smaller changes are not reported. This is a fraction of the measure itself, or of the step for steps, idle time
-    /// and single ops.
+    /// Minimum change to report, as a fraction of the measure or, for steps, idle time and single ops, as a fraction of
+    /// the step.
     double least_share = 0.005;
 };
 
 /// A measure in two runs.
 struct Change {
     MeasureKey key;
-    TimeNs a{0}; ///< median over the first run's steps; for a single op its excess over similar ops
+    TimeNs a{0}; ///< median over the first run's steps; for a single op, the excess over similar ops
     TimeNs b{0};
-    TimeNs shift{0}; ///< typical B minus A, see estimateShift()
-    TimeNs low{0};   ///< with its 95 % interval
+    TimeNs shift{0}; ///< typical difference B - A, see estimateShift()
+    TimeNs low{0};   ///< lower end of the 95 % interval
     TimeNs high{0};
     TimeNs per_step{0}; ///< the shift times the number of occurrences per step
-    /// p-value, adjusted for all measures; none if there are too few steps for a test.
+    /// p-value, adjusted for the number of measures; none if there are too few steps for a test.
     std::optional<double> chance;
 };
 
-/// The first place where a rank runs a different op; the op is missing if the list has ended.
+/// The first position at which a rank runs a different op; the op is empty if the list has ended.
 struct OrderChange {
     Rank rank;
     std::size_t index = 0;
@@ -45,20 +45,20 @@ struct OrderChange {
 struct RunComparison {
     CompareLimits limits; ///< as requested
     Matching matching = Matching::ByRank;
-    Sentence matching_note;    ///< why ops are not matched one by one; empty if they are
-    StepSelection selection_a; ///< of the first run's steps: warm-up and outliers are not compared
+    Sentence matching_note;    ///< reason why ops are not matched individually; empty if they are
+    StepSelection selection_a; ///< selection of the first run's steps; warm-up and outliers are not compared
     StepSelection selection_b;
-    std::size_t steps_a = 0; ///< number of compared steps: those that count, except where a replica is missing
+    std::size_t steps_a = 0; ///< number of compared steps: selected steps without a missing replica
     std::size_t steps_b = 0;
     bool tested = false;                    ///< false if there are too few steps for a test
-    Change step;                            ///< the typical step's time, changed or not
-    bool step_changed = false;              ///< according to the test; false if untested
+    Change step;                            ///< time of the typical step, even if unchanged
+    bool step_changed = false;              ///< result of the test; false if untested
     std::vector<Change> changes;            ///< groups, transfers and idle time; most expensive first
     std::vector<Change> ops;                ///< single ops; most expensive first
-    std::vector<OrderChange> order_changes; ///< typical orders, by rank; with Matching::ByRank only
+    std::vector<OrderChange> order_changes; ///< differences between typical orders, by rank; only for Matching::ByRank
     std::size_t compared_groups = 0;
     std::size_t compared_ops = 0;
-    std::size_t unmatched = 0; ///< measures that are missing in some step of one run
+    std::size_t unmatched = 0; ///< number of measures that are missing in some step of one run
 };
 
 /// Compares two runs measure by measure, using relabellingTest(). Both must have steps (loadRun never returns a run

@@ -12,21 +12,21 @@
 
 namespace bubblescope {
 
-/// The quantity that a number per step describes.
+/// The quantity described by a measure.
 enum class Subject : std::uint8_t {
     Step,       ///< time of the pipeline window
     RankBubble, ///< idle time of a rank
-    Bubble,     ///< the part of it at one position, as it ran
-    StageWork,  ///< all F, B, I and W ops of a stage together
-    OpGroup,    ///< median op of one kind, chunk and phase
-    Transfer,   ///< median transfer from one rank to another, counted from when both sides had posted it
-    Op,         ///< a single op minus the median op of its group
+    Bubble,     ///< part of a rank's idle time at one position, as observed
+    StageWork,  ///< total time of the F, B, I and W ops of a stage
+    OpGroup,    ///< median time of ops of one kind, chunk and phase
+    Transfer,   ///< median time of transfers from one rank to another, since both sides had posted them
+    Op,         ///< time of a single op minus the median of its group
 };
 
 /// A rank's phases, see findPhases().
 enum class Phase : std::uint8_t { WarmUp, Steady, CoolDown };
 
-/// Identifies a measure. Fields that a subject does not need keep their defaults.
+/// Identifies a measure. Fields not needed for a subject keep their defaults.
 struct MeasureKey {
     Subject subject = Subject::Step;
     int replica = 0;
@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// A value in nanoseconds and its number of occurrences per step; together they give the total cost of a change.
+/// A value in nanoseconds and its number of occurrences per step. The total cost of a change is their product.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;
@@ -52,14 +52,14 @@ struct Measured {
 
 using StepMeasures = std::map<MeasureKey, Measured>;
 
-/// The properties by which ops of two runs can be matched.
+/// How ops of two runs are matched.
 enum class Matching : std::uint8_t {
     ByRank,  ///< equal p, v and placement: op by op
     ByStage, ///< the same number of stages on different ranks: stage by stage
-    InTotal, ///< otherwise: only steps and their idle time
+    InTotal, ///< otherwise: only steps and idle time
 };
 
-/// All measures of one step. `timelines` has one entry per replica that ran it.
+/// All measures of one step. `timelines` has one entry per replica that ran the step.
 [[nodiscard]] StepMeasures measureStep(std::span<const StepTimeline* const> timelines, Matching matching);
 
 /// A part of a step that a measure covers.
@@ -68,8 +68,8 @@ struct MeasuredPart {
     TimeInterval interval; ///< on the step's clock
 };
 
-/// The parts of a step that a measure covers: its ops, bubbles or sends, by rank and start. Empty for the step itself.
-/// `bubbles` must be the step's, see findBubbles(). Linear in ops, bubbles and spans.
+/// The parts of a step that a measure covers: its ops, bubbles or sends, sorted by rank and start. Empty for the step
+/// itself. `bubbles` must be those of the step, see findBubbles(). Linear in ops, bubbles and spans.
 [[nodiscard]] std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
                                                 std::span<const std::vector<Bubble>> bubbles);
 

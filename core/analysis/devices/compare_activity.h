@@ -12,18 +12,18 @@ enum class ActivityPart : std::uint8_t { Time, Compute, ExposedCommunication, Hi
 
 /// A part of the typical step's or a device's time in two traces without a pipeline.
 struct ActivityChange {
-    bool of_step = false; ///< of the typical step of all files together; otherwise of a device
+    bool of_step = false; ///< true for the typical step of all files, false for a device
     std::int64_t rank = 0;
     std::string device;
     ActivityPart part = ActivityPart::Time;
     TimeNs a{0};
     TimeNs b{0};
-    double share_a = 0; ///< as a fraction of the whole, because recordings differ in length
+    double share_a = 0; ///< fraction of the total time, because recordings differ in length
     double share_b = 0;
 };
 
-/// The typical steps, if both traces mark steps, then the devices: those with the same rank and name are compared,
-/// otherwise those at the same place in the order. A device that is missing from one trace is left out.
+/// The typical steps, if both traces mark steps, then the devices. Devices with equal rank and name are compared,
+/// otherwise devices at the same position in the order. A device that is missing from one trace is omitted.
 [[nodiscard]] std::vector<ActivityChange> compareActivity(const std::vector<FileActivity>& a,
                                                           const std::vector<FileActivity>& b);
 

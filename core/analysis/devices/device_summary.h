@@ -12,23 +12,22 @@
 #include <string_view>
 #include <vector>
 
-// The work of devices in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
-// figures can be compared: compute is time with at least one kernel that does not transfer between ranks, communication
-// is time with at least one kernel that does (core/recognise/communication.h), memory is time with at least one copy or
-// set. A device is idle while it runs none of them, between its first and last work. Unlike in HolisticTraceAnalysis,
-// synchronisation is not work.
+// The work of devices in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers
+// can be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
+// time with at least one kernel that does (core/recognise/communication.h). Memory is time with at least one copy or
+// memset. A device is idle between its first and last work while it runs none of these. Unlike in
+// HolisticTraceAnalysis, synchronisation is not work.
 namespace bubblescope {
 
-/// Idle time, by what delayed the next piece of work.
+/// Idle time, by the cause that delayed the next piece of work.
 struct IdleTimes {
-    TimeNs host{0}; ///< the host launched it after the previous work had ended
-    TimeNs gaps{0}; ///< shorter than kShortGap: the device's own time between kernels
-    TimeNs other{
-        0}; ///< it was launched in time: waits for events, other streams or other devices, or its launch is unknown
+    TimeNs host{0};  ///< the host launched the next work after the previous work had ended
+    TimeNs gaps{0};  ///< shorter than kShortGap: time that the device needs between kernels
+    TimeNs other{0}; ///< launched in time: waits for events, other streams or other devices, or an unknown launch
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
-/// HolisticTraceAnalysis's limit between the device's own gaps and waits.
+/// Limit between gaps of the device and waits, as in HolisticTraceAnalysis.
 inline constexpr TimeNs kShortGap{30'000};
 
 /// All instances of one kernel or copy on a device.
@@ -39,55 +38,56 @@ struct KernelTotals {
     TimeNs total{0};
     TimeNs shortest{0};
     TimeNs longest{0};
-    TimeNs longest_at{0};     ///< start of the longest one
-    double square_sum_ns = 0; ///< of the durations' deviations from their mean
+    TimeNs longest_at{0};     ///< start of the longest instance
+    double square_sum_ns = 0; ///< sum of squared deviations of the durations from their mean
 
     [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
     [[nodiscard]] double deviationNs() const; ///< sample standard deviation, as in pandas; 0 for one instance
-    /// Merges both as if they were instances of one kernel.
+    /// Adds the instances of another kernel as if they were of this kernel.
     void add(const KernelTotals& other);
 };
 
-/// A kernel's name in at most 60 bytes. Kernel names are signatures of templates, hundreds of characters long. They
-/// differ at the front and in the template arguments, which precede the function's arguments.
+/// A kernel's name in at most 60 bytes. Kernel names are template signatures with hundreds of characters. They differ
+/// at the front and in the template arguments, which precede the function's arguments.
 [[nodiscard]] std::string shortKernelName(std::string_view name);
 
 /// Transfers of one kind between ranks, as recorded by the profiler.
 struct CollectiveTotals {
-    std::string name;            ///< "allreduce"; the kernel's name if the profiler recorded no more
-    std::string group;           ///< the process group's description, or its name; may be empty
+    std::string name;            ///< "allreduce"; the kernel's name if nothing else was recorded
+    std::string group;           ///< description or name of the process group; may be empty
     std::int64_t group_size = 0; ///< 0 if unknown
     std::int64_t count = 0;
-    std::int64_t bytes = 0; ///< in total; per transfer the larger of a rank's input and output; 0 = not recorded
+    std::int64_t bytes = 0; ///< total bytes, using the larger of input and output per transfer; 0 = not recorded
     TimeNs total{0};
-    TimeNs exposed{0}; ///< while the device computed nothing
+    TimeNs exposed{0}; ///< time during which the device did not compute
     TimeNs longest{0};
-    /// The highest bus bandwidth of an instance, in bytes per second; instances that waited for other ranks are slower.
+    /// The highest bus bandwidth of an instance, in bytes per second. Instances that waited for other ranks are slower.
     /// 0 if sizes were not recorded. See busBytes().
     double best_bandwidth = 0;
 };
 
-/// The number of bytes that each rank's link carries for a transfer of this size (nccl-tests' bus bandwidth times the
-/// time): the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an all-gather, a reduce-scatter or an
-/// all-to-all, and the size itself otherwise.
+/// The number of bytes that each rank's link carries for a transfer of this size (bus bandwidth in nccl-tests times the
+/// time). This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an all-gather, a reduce-scatter
+/// or an all-to-all, and the size itself otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {
     std::string name;
-    std::int64_t count = 0; ///< kernels, copies and sets
+    std::int64_t count = 0; ///< number of kernels, copies and memsets
     TimeNs busy{0};
     IdleTimes idle;               ///< between them
-    std::int64_t most_queued = 0; ///< launched but not started; 0 if launches were not recorded
+    std::int64_t most_queued = 0; ///< maximum number launched but not started; 0 if launches were not recorded
 };
 
-/// The host's calls that launched work, and the delay until the work started.
+/// The host calls that launched work, and the delay until the work started.
 struct LaunchSummary {
     std::int64_t count = 0;
     TimeNs call_median{0};
-    TimeNs delay_median{0}; ///< from the call's end to the work's start; 0 if the work started earlier
+    TimeNs delay_median{0}; ///< median time from call to work; 0 if the work started
+                            ///< earlier
     TimeNs delay_p95{0};
     TimeNs delay_longest{0};
-    std::int64_t shorter_than_call = 0; ///< work that took less time than its launch call
+    std::int64_t shorter_than_call = 0; ///< number of launches whose work took less time than the call
 };
 
 struct DeviceSummary {
@@ -97,14 +97,14 @@ struct DeviceSummary {
     TimeNs first{0};
     TimeNs last{0};
     DeviceTimes times;
-    IdleTimes idle;                            ///< of the whole device
+    IdleTimes idle;                            ///< idle times of the device as a whole
     std::vector<KernelTotals> kernels;         ///< longest total first
     std::vector<CollectiveTotals> collectives; ///< longest total first
     std::vector<StreamSummary> streams;
     LaunchSummary launches;
 };
 
-/// The time of a host thread, for a file without device work.
+/// The time of a host thread in a file without device work.
 struct HostSummary {
     std::uint32_t file = 0;
     std::int64_t rank = 0;
@@ -112,30 +112,30 @@ struct HostSummary {
     TimeNs first{0};
     TimeNs last{0};
     TimeNs busy{0};
-    /// By self time of the operator, longest first.
+    /// Sorted by the operator's self time, longest first.
     std::vector<KernelTotals> operators;
 };
 
-/// The content of one file: its devices, or its host's threads if it has no device.
+/// The content of one file: its devices, or the threads of its host if there is no device.
 struct FileActivity {
     std::vector<DeviceSummary> devices;
     std::vector<HostSummary> threads;
-    std::vector<StepActivity> steps; ///< marked by its profiler or framework, by start
+    std::vector<StepActivity> steps; ///< steps marked by the profiler or framework, by start
 };
 
 /// One entry per file. O(n log n) in the slices of devices.
 [[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
 inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
-/// The activity of a trace without a pipeline, from what recognition found out about its devices.
+/// The activity in a trace without a pipeline, based on the device work found by recognition.
 [[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
-/// The step of median length among all that files mark; empty if there are none.
+/// The step with the median length among all steps marked in any file; empty if there are none.
 [[nodiscard]] std::optional<StepActivity> typicalStep(const std::vector<FileActivity>& files);
 
-/// The kernels of several devices, merged by name, longest total first.
+/// The kernels of several devices, merged by name and sorted by total time, longest first.
 [[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);
-/// The transfers of several devices, merged, longest total first; `exposed` and `total` are sums.
+/// The transfers of several devices, merged and sorted by total time, longest first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
 // Serialization in extracts, see core/recognise/extract_values.h.
@@ -173,7 +173,7 @@ void fields(Wire& wire, LaunchSummary& value) {
 template <class Wire>
 void fields(Wire& wire, DeviceSummary& value) {
     auto& [file, rank, name, first, last, times, idle, kernels, collectives, streams, launches] = value;
-    wire(rank, name, times, idle, kernels, collectives, streams, launches); // the file index is set by the reader
+    wire(rank, name, times, idle, kernels, collectives, streams, launches); // the reader sets the file index
     wire.span(first, last);
 }
 template <class Wire>

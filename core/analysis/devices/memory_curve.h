@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// A file's memory over time, on the file's own clock, in order of time.
+/// Memory over time in one file, on the clock of the file, in order of time.
 struct MemoryCurve {
     struct Point {
         TimeNs time{0};
@@ -17,13 +17,13 @@ struct MemoryCurve {
     std::vector<Point> points;
 
     [[nodiscard]] std::optional<double> peak() const;
-    /// The first of the largest values in [from, to], counting the last one before it, which still holds at `from`.
+    /// The maximum in [from, to], including the last value before `from`. The first one in case of a tie.
     [[nodiscard]] std::optional<Point> peakIn(TimeNs from, TimeNs to) const;
 };
 
-/// The memory counter with the highest peak of each file, in bytes: a counter whose name contains "memory", or the
-/// bytes allocated on a device in the memory events of PyTorch's profiler. Long curves keep the peak of each of 4,096
-/// equal stretches of time.
+/// For each file, the memory counter with the highest peak, in bytes. This is a counter whose name contains "memory",
+/// or the bytes allocated on a device in the memory events of PyTorch's profiler. Long curves are reduced to the peaks
+/// of 4,096 equal intervals.
 [[nodiscard]] Result<std::vector<MemoryCurve>> extractMemoryCurves(RawTrace& raw);
 inline constexpr Extractor<MemoryCurve> kMemoryCurves{"memory curves", extractMemoryCurves};
 

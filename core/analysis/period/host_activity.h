@@ -15,30 +15,30 @@
 
 namespace bubblescope {
 
-/// The times at which something was active: disjoint intervals, by start.
+/// The times of an activity: disjoint intervals, sorted by start.
 struct BusySpans {
     std::vector<TimeInterval> busy;
 };
 
-/// The part of an interval that the spans cover. Logarithmic in spans, plus linear in those inside the interval.
+/// The time in an interval that the spans cover. Logarithmic, plus linear in the spans inside the interval.
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
-/// The activities of a host besides launching ops.
+/// The activities of a host other than launching ops.
 enum class HostActivity : std::uint8_t {
     DataLoading,
     Evaluation,
     Checkpoint,
     GarbageCollection,
     Optimizer,
-    WaitForCore, ///< ready to run while all cores run other threads; the total is exact, the times are not, see
+    WaitForCore, ///< ready to run while all cores run other threads; only the total is exact, see
                  ///< kCaptureWaitForCore
 };
 inline constexpr std::size_t kHostActivityCount = 6;
 
-/// The name in documents and for display: "data loading".
+/// The name in JSON and for display: "data loading".
 [[nodiscard]] std::string_view hostActivityName(HostActivity activity);
 
-/// The times of the host activities of a rank.
+/// The times of a rank's host activities.
 struct HostActivityTimes {
     std::array<BusySpans, kHostActivityCount> times;
 
@@ -48,8 +48,8 @@ struct HostActivityTimes {
 /// By replica and rank, on the run's clock.
 using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 
-/// The activity named by a slice; none for most slices. Recognises names of PyTorch's profiler (enumerate(DataLoader),
-/// Optimizer.step), Megatron-LM's timers (batch-generator), DeepSpeed's instructions (LoadMicroBatch, OptimizerStep),
+/// The activity named by a slice; none for most slices. Recognises names in PyTorch's profiler (enumerate(DataLoader),
+/// Optimizer.step), timers of Megatron-LM (batch-generator), instructions of DeepSpeed (LoadMicroBatch, OptimizerStep),
 /// Python's garbage collector, and usual names in training loops.
 [[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
 
@@ -57,8 +57,8 @@ using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 [[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
 inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
 
-// Serialization in extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are
-// small numbers.
+// Serialization in extracts, see core/recognise/extract_values.h. Stores the first start, then gaps and lengths, which
+// are small numbers.
 void fields(WireWriter& wire, const BusySpans& value);
 void fields(WireReader& wire, BusySpans& value);
 void fields(WireWriter& wire, const HostActivityTimes& value);

@@ -12,15 +12,15 @@
 
 namespace bubblescope::statistics {
 
-/// At most this many stretches are followed at once: with one for each earlier value, time would grow with the square
+/// Maximum number of stretches followed at a time. With one stretch per earlier value, time would grow with the square
 /// of their number.
 inline constexpr std::size_t kMaxStretches = 512;
 
-/// The medians on both sides of the places where a series may change. Each is computed once; the one for the values
-/// after a place is updated with each value.
+/// The medians on both sides of possible changes in a series. Each is computed once. The median after a change is
+/// updated with each new value.
 class ChangeSides {
 public:
-    /// Takes the values from `begin` on.
+    /// Uses the values from `begin` on.
     ChangeSides(std::span<const double> values, std::size_t begin, const ChangeLimits& limits)
         : values_(values), begin_(begin), limits_(limits) {}
 
@@ -28,8 +28,8 @@ public:
         double before = 0;
         double after = 0;
     };
-    /// The medians for a change at `at`, from the values before `end`; empty if a side is too short, or they are too
-    /// similar.
+    /// The medians before and after `at`, from the values before `end`. Empty if a side is too short or the medians are
+    /// too similar.
     [[nodiscard]] std::optional<Medians> at(std::size_t at, std::size_t end) {
         if (end - at < limits_.least_values || at - begin_ < limits_.least_values) return std::nullopt;
         const Medians medians{before(at), after(at, end)};
@@ -58,9 +58,9 @@ private:
     std::span<const double> values_;
     std::size_t begin_ = 0;
     const ChangeLimits& limits_;
-    std::vector<double> before_; ///< by place; NaN if not computed yet
+    std::vector<double> before_; ///< medians before each place; NaN if not computed yet
     std::size_t after_from_ = 0;
-    RunningMedian after_; ///< over the values from there on
+    RunningMedian after_; ///< median of the values from there on
 };
 
 } // namespace bubblescope::statistics

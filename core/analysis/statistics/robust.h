@@ -6,16 +6,16 @@
 
 namespace bubblescope::statistics {
 
-/// The median; the mean of the two middle values if their number is even; 0 for an empty list.
+/// The median of the values. For an even number of values, the mean of the two middle ones; 0 for an empty list.
 [[nodiscard]] double median(std::vector<double> values);
 /// Like median(); reorders the values.
 [[nodiscard]] double medianInPlace(std::span<double> values);
 
-/// The median of values that arrive one by one. Each value takes time logarithmic in their number.
+/// The median of values that arrive one by one. Adding a value takes logarithmic time.
 class RunningMedian {
 public:
     RunningMedian() = default;
-    /// Starts with these values. Linear.
+    /// Starts with these values. Linear time.
     explicit RunningMedian(std::span<const double> values);
 
     void add(double value);
@@ -23,8 +23,8 @@ public:
     [[nodiscard]] double value() const; ///< bit-identical to median()
 
 private:
-    std::vector<double> below_; ///< the smaller half, without the middle value of an odd number: a max-heap
-    std::vector<double> above_; ///< the others: a min-heap
+    std::vector<double> below_; ///< max-heap of the smaller half, without the middle value of an odd number
+    std::vector<double> above_; ///< min-heap of all other values
 };
 
 /// Median distance from the median; 0 for an empty list.
@@ -36,15 +36,15 @@ private:
 /// Like robustSigma(); overwrites the values.
 [[nodiscard]] double robustSigmaInPlace(std::span<double> values);
 
-/// Quantile for a fraction in [0, 1], linear between neighbours (R's type 7); 0 for an empty list.
+/// Quantile for a fraction in [0, 1], interpolated linearly (R's type 7); 0 for an empty list.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 struct Line {
     double slope = 0;
     double intercept = 0;
 };
-/// Theil–Sen estimator: the median of the slopes between all pairs of points with different x; the intercept is median
-/// y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n): for up to a few hundred points.
+/// Theil–Sen estimator: the slope is the median of the slopes between all pairs of points with different x; the
+/// intercept is median y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n).
 [[nodiscard]] Line theilSen(std::span<const double> x, std::span<const double> y);
 
 } // namespace bubblescope::statistics

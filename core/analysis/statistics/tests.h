@@ -8,23 +8,23 @@ namespace bubblescope::statistics {
 /// Probability that a standard normal variable exceeds `z`.
 [[nodiscard]] double normalTail(double z);
 
-/// The result of testing whether one sample tends to be larger than another.
+/// The result of a test for whether one sample tends to be larger than another.
 struct RankTest {
-    double u = 0;         ///< number of pairs in which the first sample's value is larger; ties count half
-    double p_greater = 1; ///< probability of a u at least this large if the samples do not differ
+    double u = 0;         ///< number of pairs in which the value from the first sample is larger; ties count half
+    double p_greater = 1; ///< probability of at least this u if the samples do not differ
     double p_less = 1;
     double p_two_sided = 1;
 };
 
-/// Mann–Whitney U test. Exact if there are no ties and one sample has at most 8 values and the other at most 50;
-/// otherwise normal, with corrections for ties and continuity. All probabilities are 1 if a sample is empty.
+/// Mann–Whitney U test. Exact if there are no ties, one sample has at most 8 values and the other at most 50; otherwise
+/// a normal approximation with corrections for ties and continuity. All probabilities are 1 if a sample is empty.
 [[nodiscard]] RankTest mannWhitney(std::span<const double> first, std::span<const double> second);
 
-/// Holm's correction for the number of tests: any of the results below a level is false with at most that probability.
-/// The results have the order of `chances`.
+/// Holm's correction for multiple tests. The probability that any result below a level is a false positive is at most
+/// that level. Results are in the order of `chances`.
 [[nodiscard]] std::vector<double> holm(std::span<const double> chances);
 
-/// Benjamini and Hochberg's correction: of the results below a level, on average at most that fraction is false.
+/// Benjamini and Hochberg's correction. On average, at most this fraction of the results below a level is false.
 [[nodiscard]] std::vector<double> benjaminiHochberg(std::span<const double> chances);
 
 } // namespace bubblescope::statistics

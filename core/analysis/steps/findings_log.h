@@ -17,37 +17,37 @@ namespace bubblescope {
 
 /// An open or resolved finding.
 struct LoggedFinding {
-    Anomaly anomaly;                ///< in its latest form; while it is open, this includes cases in steps that were
-                                    ///< dropped
-    int found_at = 0;               ///< the step after which it was reported
-    int last_at = 0;                ///< the latest step after which it was found
+    Anomaly anomaly;                ///< latest form of the finding; while open, it includes cases in dropped
+                                    ///< steps
+    int found_at = 0;               ///< step after which the finding was reported
+    int last_at = 0;                ///< latest step after which the finding was found
     int times = 0;                  ///< number of steps that added a case
-    std::optional<int> resolved_at; ///< the step after which it was resolved; none while it is open
+    std::optional<int> resolved_at; ///< step after which the finding was resolved; none while it is open
 };
 
 /// The steps that were searched for findings.
 struct SearchedSteps {
     int last = 0;        ///< the latest step
-    int fresh = 1;       ///< number of them that are new since the previous search
-    int oldest = 0;      ///< earlier steps were only used for comparison
+    int fresh = 1;       ///< number of steps since the previous search
+    int oldest = 0;      ///< first step that was searched; earlier ones were only used for comparison
     TimeNs step_time{0}; ///< duration of a step
 };
 
-/// Keeps the findings of a run that is searched window by window. Windows may overlap. Findings of several windows at
-/// one place (identityOf()) are merged. Memory is bounded.
+/// Stores the findings of a run that is searched window by window. Windows may overlap. Findings at one place
+/// (identityOf()) in several windows are merged. Memory is bounded.
 ///
-/// Also decides which findings of a running job to report. A finding opens when it matters and is resolved after a
-/// quiet period; while it is open, further cases are counted but not reported again. It opens immediately if it has no
-/// cost (a fact, such as a missing op), if a case costs a step `worth`, or if it costs all steps `worth` on average. A
-/// cheaper one opens after `in_succession` consecutive searches that found it, and only if it costs `least` on average.
-/// Bubbles above the closed form are reported only if none of their causes is. A finding is resolved after `quiet`
-/// steps without a new case; that number doubles each time it returns.
+/// Also decides which findings of a running job to report. A finding opens when it becomes significant and is resolved
+/// after a quiet period. While it is open, further cases are counted but not reported again. It opens immediately if it
+/// has no cost (such as a missing op), if a case costs `worth` in its step, or if the average cost over all steps is
+/// `worth`. A cheaper finding opens after `in_succession` consecutive searches that found it, and only if its average
+/// cost is at least `least`. Bubbles above the closed form are reported only if none of their causes is. A finding is
+/// resolved after `quiet` steps without a new case. This number doubles each time the finding returns.
 class FindingsLog {
 public:
     struct Limits {
         double worth = 0.05;   ///< as a fraction of a step
         double least = 0.02;   ///< as a fraction of a step
-        int in_succession = 2; ///< searches, each after one or several steps
+        int in_succession = 2; ///< number of searches, each after one or several steps
         int quiet = 8;         ///< steps
         int most_quiet = 256;  ///< maximum of `quiet`
         std::size_t most_known = 4096;
@@ -58,42 +58,42 @@ public:
         std::vector<LoggedFinding> opened; ///< worst first
         std::vector<LoggedFinding> resolved;
     };
-    /// Adds the findings of a search, worst first. Its latest step must be later than that of the previous search.
+    /// Adds the findings of a search, worst first. Its latest step must be later than that of the last search.
     Changes update(std::vector<Anomaly> found, const SearchedSteps& searched);
     /// The open findings, worst first.
     [[nodiscard]] const std::vector<LoggedFinding>& current() const { return current_; }
 
-    /// All findings of the run, reported or not, in the order of first occurrence: each in its most expensive form,
-    /// with the cases and costs of all windows. `steps` are all steps of the run; their ops are not needed. The cost of
-    /// a step with a case is the mean of the windows' medians, weighted by their steps.
+    /// All findings of the run, reported or not, in order of first occurrence. Each is returned in its most expensive
+    /// form, with the cases and costs from all windows. `steps` contains all steps of the run; their ops are not
+    /// needed. The cost of a step with a case is the mean of the windows' medians, weighted by the number of steps.
     [[nodiscard]] std::vector<Anomaly> ofRun(std::span<const StepTimeline> steps) const;
     void clear();
 
 private:
     struct Known {
         LoggedFinding told;
-        Anomaly worst;         ///< of the whole run, see ofRun()
+        Anomaly worst;         ///< most expensive form over the complete run, see ofRun()
         std::size_t order = 0; ///< order of first occurrence
         bool open = false;
-        int newest = -1;     ///< the last step with a case
-        int found_last = -1; ///< the latest step after which it was found
+        int newest = -1;     ///< last step with a case
+        int found_last = -1; ///< latest step after which the finding was found
         int in_succession = 0;
-        int quiet = 0;        ///< number of quiet steps that resolve it
-        int resolved_at = -1; ///< cases up to this step have been reported
+        int quiet = 0;        ///< number of quiet steps after which the finding is resolved
+        int resolved_at = -1; ///< cases up to this step were already reported
     };
     [[nodiscard]] bool isWorthTelling(const Known& known) const;
-    /// The open finding about slow ops of many ranks, if this one concerns one of them: it counts the cases of both.
+    /// The open finding about slow ops on many ranks that also counts the cases of this one, if any.
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
-    /// Slow ops of a rank that turned out to be permanently slow.
+    /// True for slow ops of a rank that turned out to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
     void take(Known& known, Anomaly anomaly, Changes& changes);
     void resolve(Changes& changes);
 
     Limits limits_;
     SearchedSteps searched_;
-    bool causes_found_ = false; ///< the latest search found a finding with a cost
+    bool causes_found_ = false; ///< true if the latest search found a finding with a cost
     std::vector<LoggedFinding> current_;
-    std::vector<std::pair<std::optional<Rank>, std::optional<int>>> stragglers_; ///< found last: rank and replica
+    std::vector<std::pair<std::optional<Rank>, std::optional<int>>> stragglers_; ///< in the last search
     std::map<std::string, Known> known_;                                         ///< by identityOf()
 };
 

@@ -11,39 +11,39 @@
 #include <span>
 #include <vector>
 
-// Judges the steps of a run one by one: intermediate data of a step is freed, and what remains of a step has a fixed
-// size per rank.
+// Judges the steps of a run one by one. Intermediate data is freed after each step, and the results have a fixed size
+// per rank.
 namespace bubblescope {
 
-/// Consecutive steps of a run to be judged. Refers to its parts, which must outlive it.
+/// Consecutive steps of a run to be judged. Stores references to objects that must outlive it.
 struct StepsToJudge {
     std::span<const StepTimeline> steps;
-    std::span<const StepReplays> replays;    ///< one per step; empty if checks took no time
-    const StepStandards& standards;          ///< of the run
-    bool in_full = false;                    ///< keep everything about each step, not only totals
-    std::optional<std::size_t> typical = {}; ///< keep this step in full and diagnose it
+    std::span<const StepReplays> replays;    ///< re-executed work per step; empty if checks took no time
+    const StepStandards& standards;          ///< standards of the run
+    bool in_full = false;                    ///< true to keep all data of each step, not only totals
+    std::optional<std::size_t> typical = {}; ///< index of a step to keep in full and to diagnose
 };
 
-/// One entry per step in each list.
+/// Results with one entry per step in each list.
 struct JudgedSteps {
     std::vector<StepAnalysis> analyses;
-    std::vector<StepAccounting> accounts;          ///< what each step's time was spent on
+    std::vector<StepAccounting> accounts;          ///< accounting per step
     std::optional<StepDiagnosis> typical;          ///< for StepsToJudge::typical
     std::shared_ptr<const ExecutedUnits> only_ran; ///< the units of the only step; null if there are several
 
     explicit JudgedSteps(std::size_t steps) : analyses(steps), accounts(steps) {}
 };
 
-/// Judges the steps of a run one after another; steps of one order share work. Not thread-safe.
+/// Judges the steps of a run one after another. Steps with the same order share work. Not thread-safe.
 class StepJudge {
 public:
-    /// `schedule` is the run's and must outlive this object.
+    /// `schedule` is that of the run and must outlive this object.
     explicit StepJudge(const Schedule& schedule) : analyzer_(schedule) {}
 
     /// Continues as if this step had been judged last.
     void startFrom(const StepTimeline& step);
-    /// Judges the steps [begin, end) and sets their entries in `out`. They must not move until the next call. `control`
-    /// may be null; returns false if it stops the job.
+    /// Judges the steps [begin, end) and sets their entries in `out`. Steps must stay at the same address until the
+    /// next call. `control` may be null. Returns false if a stop is requested.
     [[nodiscard]] bool judge(const StepsToJudge& wanted, std::size_t begin, std::size_t end, JudgedSteps& out,
                              const JobControl* control = nullptr);
     /// The units of the latest step; null before the first.
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<const ExecutedUnits> ran_;
 };
 
-/// Judges all of the steps, on all cores. Linear in ops and transfers. Error: Cancelled.
+/// Judges all steps on all cores. Linear in ops and transfers. Error: Cancelled.
 [[nodiscard]] Result<JudgedSteps> judgeSteps(const Schedule& schedule, const StepsToJudge& wanted,
                                              const JobControl* control);
 

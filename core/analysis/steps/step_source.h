@@ -14,26 +14,26 @@
 
 namespace bubblescope {
 
-/// One step number of a run.
+/// All timelines with one step number of a run.
 struct SourceStep {
-    std::vector<StepTimeline> timelines; ///< one per replica that ran it completely, on one clock; at least one
+    std::vector<StepTimeline> timelines; ///< one per replica that completed the step, on one clock; at least one
     std::shared_ptr<const RunClocks> clocks;
-    std::vector<CheckRecord> checks = {}; ///< checks that ran in the step, as far as they have arrived
+    std::vector<CheckRecord> checks = {}; ///< checks of the step that have arrived so far
 };
 
-/// The number of ops and transfers in a step.
+/// Number of ops and transfers in a step.
 [[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
 
-/// Yields the steps of a run, in order. The analysis does not depend on where they come from. Use from one thread at a
-/// time, but next() may run on any thread.
+/// Provides the steps of a run in order, independent of their origin. Use the object from one thread at a time, but
+/// next() may run on any thread.
 class StepSource {
 public:
     virtual ~StepSource() = default;
 
-    /// The next step; empty at the end. Errors: those of reading, and Cancelled.
+    /// The next step; empty at the end. Errors: reading errors, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
-    /// Moves out the run without its steps: files, format, metadata, checks, raw slices. Call it once, after the first
-    /// next(). If no schedule is known, the first step determines it.
+    /// Moves out the run without its steps: files, format, metadata, checks, raw slices. Call this function once, after
+    /// the first next(). If the schedule is unknown, the first step determines it.
     [[nodiscard]] virtual Run takeRun() = 0;
     /// Problems found so far.
     [[nodiscard]] virtual std::vector<Diagnostic> problems() const = 0;
@@ -42,7 +42,7 @@ public:
 /// The steps of a loaded run.
 class LoadedSteps final : public StepSource {
 public:
-    /// `run` must be on `clocks`, see alignRun().
+    /// `run` must be aligned to `clocks`, see alignRun().
     LoadedSteps(Run run, RunClocks clocks);
 
     [[nodiscard]] Result<std::optional<SourceStep>> next() override;

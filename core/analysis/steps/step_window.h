@@ -17,45 +17,45 @@
 
 namespace bubblescope {
 
-/// Data about a run besides its steps and checks: how its pipeline was found, the metadata of its files, raw slices.
+/// A copy of a run without steps and checks: how its pipeline was found, the metadata of its files, raw slices.
 [[nodiscard]] Run withoutSteps(const Run& run);
 
 /// Options for judging a window of steps.
 struct WindowOptions {
     Thresholds thresholds = {};
-    std::vector<std::int64_t> memory_estimate = {}; ///< bytes per rank; empty if not estimated
-    bool in_full = false; ///< keep the analyses of all steps in full, for views that show them side by side
-    /// Steps will be added and removed one by one, so each op's time is kept for the medians of the next step.
+    std::vector<std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
+    bool in_full = false; ///< keep the analyses of all steps in full, for views that display several steps
+    /// True if steps will be added and removed one by one, so that the time of each op is kept.
     bool slides = false;
 };
 
 /// Steps of a run that are in memory in full and are judged together: all steps of a run, a part that is compared with
-/// earlier steps, or the latest steps of a running job. Use from one thread at a time; judging uses all cores.
+/// earlier steps, or the latest steps of a running job. Not thread-safe; the analysis uses all cores.
 class StepWindow {
 public:
-    /// `run` holds what is known about the run; without a schedule, the first step determines it. Its steps, possibly
-    /// none, are compared with those that are added; their own problems were reported before.
+    /// `run` provides everything except the steps to be added; without a schedule, the first step determines it. If
+    /// `run` has steps, they are only used for comparison, and problems in them are not reported again.
     StepWindow(Run run, WindowOptions options);
     StepWindow(const StepWindow&) = delete;
     StepWindow& operator=(const StepWindow&) = delete;
 
     /// Adds the next step of the run.
     void add(SourceStep step);
-    /// Adds checks of steps that were added before; ignores checks of steps that are no longer kept.
+    /// Adds checks of steps in the window; ignores checks of steps that are no longer kept.
     void addChecks(std::vector<CheckRecord> checks);
     void setDevice(const CheckPlace& place, CheckedDevice device);
 
-    /// Judges the steps added since the last call, against what is usual in the window. Sets RunReport::selection,
+    /// Judges the steps added since the last call against what is usual in the window. Sets RunReport::selection,
     /// `standards`, `steps` and `accounts`.
     void judge();
     /// Judges the steps added since the last call and completes the report, except `anomalies`. Linear in ops and
-    /// transfers. Errors: those of selectSteps(), and Cancelled; `control` may be null.
+    /// transfers. Errors: those of selectSteps(), and Cancelled. `control` may be null.
     [[nodiscard]] Status describe(const StepRequest& request, const JobControl* control = nullptr);
 
-    /// The problems in the added steps. Call it after judge() or describe().
+    /// The anomalies in the added steps. Call this function after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// Like search(), for a window that is, or represents, the whole run; also finds problems of the run as a whole.
-    /// The most expensive per step comes first.
+    /// Like search(), for a window that is, or represents, the complete run. Also finds anomalies of the run as a
+    /// whole. Sorted by cost per step, highest first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
     /// Keeps only the first `first` and the last `last` step numbers.
@@ -64,16 +64,16 @@ public:
     [[nodiscard]] const Run& run() const { return run_; }
     [[nodiscard]] const RunReport& report() const { return report_; }
     [[nodiscard]] RunReport& report() { return report_; }
-    [[nodiscard]] std::size_t records() const { return records_; } ///< number of ops and transfers in the steps
-    /// Increases with every addition.
+    [[nodiscard]] std::size_t records() const { return records_; } ///< number of ops and transfers in all steps
+    /// A counter that increases with every addition.
     [[nodiscard]] std::int64_t changes() const { return changes_; }
     /// Moves out the run and its report; the window cannot be used afterwards.
     [[nodiscard]] DiagnosedRun take() && { return {std::move(run_), std::move(report_)}; }
 
-    /// The latest steps with the report that `analyze` would produce for them in a finished run. Leaves out steps
-    /// before a large gap in the numbers, and those beyond `max_ops` ops except the newest step. `found` are the
-    /// current findings; mismatches of checks in these steps are added. None if the window has no steps. Linear in the
-    /// ops of the window, which it copies.
+    /// The latest steps with the report that `analyze` would produce for them in a finished run. Omits steps before a
+    /// large gap in step numbers and steps beyond `max_ops` ops, but always includes the newest step. `found` contains
+    /// the current findings; mismatches of checks in these steps are added. None if the window has no steps. Linear in
+    /// the ops of the window, which it copies.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::vector<Anomaly> found, std::size_t max_ops) const;
 
 private:
@@ -86,13 +86,13 @@ private:
 
     Run run_;
     WindowOptions options_;
-    std::size_t reference_; ///< number of timelines
+    std::size_t reference_; ///< number of timelines used as reference
     RunReport report_;
-    std::shared_ptr<const RunClocks> clocks_;       ///< of the latest step; the report has a copy
-    std::vector<StepReplays> replays_;              ///< per step; empty if checks took no time
+    std::shared_ptr<const RunClocks> clocks_;       ///< clocks of the latest step; the report has a copy
+    std::vector<StepReplays> replays_;              ///< re-executed work per step; empty if checks took no time
     std::shared_ptr<const ExecutedUnits> only_ran_; ///< the units of the only step; null if there are several
-    SliceEvidence slices_;                          ///< empty before describe(), and without raw slices
-    std::optional<StepJudge> judge_;                ///< for a window that slides
+    SliceEvidence slices_;                          ///< empty before describe() or without raw slices
+    std::optional<StepJudge> judge_;                ///< only for sliding windows
     std::vector<StepSamples> samples_;              ///< one per step; only for sliding windows
     std::size_t records_ = 0;
     std::int64_t changes_ = 0;

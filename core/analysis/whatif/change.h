@@ -13,11 +13,11 @@
 
 namespace bubblescope {
 
-/// The nodes that a change applies to.
+/// Selects the nodes that a change applies to.
 struct ChangeTarget {
     enum class Kind {
         Compute,       ///< all ops
-        Communication, ///< all transfers and collectives, with Cause::Communication's part of delays and ops
+        Communication, ///< all transfers and collectives, and the part of delays and ops due to Cause::Communication
         OfCause,       ///< the time due to `cause`
         All,
         OfRank,  ///< ops of `rank` in every replica
@@ -33,32 +33,32 @@ struct ChangeTarget {
     Rank rank;
     Rank peer;
     bool both_ways = false;
-    int replica = 0; ///< as numbered in the trace
+    int replica = 0; ///< replica number in the trace
     Stage stage;
     RunOp op = RunOp::Forward;
     Cause cause = Cause::Unknown;
 
-    /// True if the change affects some of a node's time. For an op whose time is partly due to a cause, only that part
-    /// counts.
+    /// True if the change affects at least a part of a node's time. For an op whose time is partly due to a cause, only
+    /// this part is affected.
     [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
-/// The time that the nodes take instead.
+/// The new time of the nodes.
 struct ChangedTime {
     enum class Kind {
-        Usual,    ///< the usual time of equivalent nodes: the same op on the same rank in other replicas, otherwise on
-                  ///< other ranks
-        Steady,   ///< their own mean, without jitter
+        Usual,    ///< the usual time of the same op on the same rank in other replicas, otherwise on other
+                  ///< ranks
+        Steady,   ///< the mean of the same nodes, without jitter
         Speed,    ///< `speed` times as fast
-        Share,    ///< `share` of the time
-        Balanced, ///< for stages: the same total work, equal on every stage
+        Share,    ///< the fraction `share` of the time
+        Balanced, ///< for stages: the same total work, distributed equally over all stages
         Exact,    ///< `time` each
     };
     Kind kind = Kind::Usual;
-    double factor = 1; ///< multiplies the time, for Speed and Share; 0 for Exact times of 0
+    double factor = 1; ///< factor for the time, for Speed and Share; 0 for Exact times of 0
     TimeNs time{0};
 
-    /// True if it is a multiple of the previous time.
+    /// True if the new time is a multiple of the previous one.
     [[nodiscard]] bool scales() const {
         return kind == Kind::Speed || kind == Kind::Share || (kind == Kind::Exact && time == TimeNs{0});
     }
@@ -70,7 +70,7 @@ struct TimeChange {
     ChangedTime to;
 };
 
-/// A change of how ranks post and queue transfers. The run itself is assumed to use one communicator and to post
+/// A change in how ranks post and queue transfers. The recorded run is assumed to use one communicator and to post
 /// receives early, as PyTorch does by default.
 struct QueueChange {
     CommunicatorKind communicators = CommunicatorKind::One;
@@ -81,14 +81,14 @@ struct QueueChange {
 
 /// A change of the pipeline; fields that are not set stay the same.
 struct PipelineChange {
-    std::string schedule; ///< family or alias; empty = the order that ran
+    std::string schedule; ///< family or alias; empty = the observed order
     std::string flavor;
     std::optional<int> vpp;
-    std::optional<int> microbatches; ///< of the same size
-    int split = 1;                   ///< splits each micro-batch into this many, with proportional times
-    std::vector<int> layers;         ///< number of layers of each stage, after the change
-    /// An order that belongs to no family, for the run's ranks and micro-batches; null = none. With it, only `layers`
-    /// may change.
+    std::optional<int> microbatches; ///< number of micro-batches of unchanged size
+    int split = 1;                   ///< number of parts to split each micro-batch into, with proportional times
+    std::vector<int> layers;         ///< number of layers per stage after the change
+    /// An order that does not belong to a family, for the run's ranks and micro-batches; null = none. With a custom
+    /// order, only `layers` may change.
     std::shared_ptr<const Schedule> order;
     QueueChange queues;
 
@@ -98,17 +98,17 @@ struct PipelineChange {
     }
 };
 
-/// The changes to predict: changes of times in the order given, each applied to the previous result, then that of the
-/// pipeline.
+/// The changes to predict. Changes of times are applied first, in the specified order and each to the previous result;
+/// then the change of the pipeline.
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
 
-    /// True if the scenario changes a cause's part of the times.
+    /// True if the scenario changes the part of the times that is due to a cause.
     [[nodiscard]] bool ofCauses() const;
     /// True if ranks should run their ops in the planned order.
     [[nodiscard]] bool asPlanned() const;
-    /// The fraction of the unexplained time that remains.
+    /// Fraction of the unexplained time that remains.
     [[nodiscard]] double unknownLeft() const;
 };
 
@@ -123,14 +123,14 @@ struct Scenario {
 ///     schedule=NAME[/FLAVOR]   schedule-file=FILE   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///     communicators=direction|edge|pair|tag   receives=deferred
 ///
-/// Errors: Usage, naming the text that cannot be parsed; those of readScheduleFile().
+/// Errors: Usage, with the text that cannot be parsed; those of readScheduleFile().
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
 
-/// Per stage: the factor for its ops' times that makes all stages equal, with the same total work.
+/// Factors for the op times of each stage that make all stages equal without changing the total work.
 [[nodiscard]] std::vector<double> balanceFactors(const RunModel& model, const std::vector<TimeNs>& durations);
 
-/// The duration of each node with the changes applied. Errors: Usage if a change applies to no node, or makes the run
-/// longer than a timeline can be.
+/// The duration of each node after the changes. Errors: Usage if a change applies to no node, or makes the run longer
+/// than a timeline can represent.
 [[nodiscard]] Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<const TimeChange> changes);
 
 } // namespace bubblescope

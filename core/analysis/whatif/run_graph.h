@@ -25,12 +25,12 @@ enum class RunOp : std::uint8_t {
     Backward,
     BackwardInput,
     BackwardWeight,
-    Pair, ///< an overlapped forward and backward that run as one
+    Pair, ///< an overlapped forward and backward that run as one op
     ForwardSend,
     ForwardReceive,
     BackwardSend,
     BackwardReceive,
-    ForwardTransfer, ///< if a trace does not distinguish the two sides of a transfer
+    ForwardTransfer, ///< for traces that do not distinguish the two sides of a transfer
     BackwardTransfer,
     ParamsAllGather,
     GradsReduceScatter,
@@ -40,17 +40,17 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // Not ops: the delay of an op's start, classified by the records in that time (DelayParts).
+    // Not ops but delays of op starts, classified by the records in that time (DelayParts).
     TransferDelay, ///< a transfer was in progress
     Blocked,
     ReplayedWork,
     LateStart,
-    HostGap, ///< only in other orders: HostGaps
+    HostGap, ///< HostGaps; only in predictions of other orders
     Meeting, ///< not an op: the time at which all participants of a transfer or collective have arrived
 };
 inline constexpr std::size_t kRunOpCount = 25;
 
-/// The participants that must have arrived before a transfer or collective starts.
+/// The participants that must arrive before a transfer or collective starts.
 enum class Meets : std::uint8_t {
     Nobody,
     Peer,     ///< the other side of a transfer between stages
@@ -62,8 +62,8 @@ enum class Meets : std::uint8_t {
 struct RunOpInfo {
     RunOp op;
     std::string_view name;  ///< "forward-compute"
-    std::string_view group; ///< in attributions: both sides of a transfer count as one
-    bool communication;     ///< its usual time is the median; for compute it is the mean
+    std::string_view group; ///< name in attributions, shared by both sides of a transfer
+    bool communication;     ///< true: the usual time is the median; false (compute): the mean
     Meets meets;
 };
 
@@ -87,18 +87,18 @@ struct RunOpInfo {
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
     return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
-/// The cause that a node's whole time is due to, if there is one.
+/// The cause of a node's total time, if there is a single one.
 [[nodiscard]] std::optional<Cause> causeOf(RunOp op);
 
-/// Work that runs on a rank itself, around the pipeline or in it.
+/// Work on the rank itself, inside or outside of the pipeline.
 [[nodiscard]] constexpr bool isOp(RunOp op) {
     return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
 }
 
 [[nodiscard]] RunOp runOp(OpKind kind);
 
-/// The usual time of several measurements: the mean; for communication the median (the mean of the middle two for an
-/// even number), because one disturbed transfer takes many times as long. 0 for delays and if there are no
+/// The usual time of several measurements: the mean or, for communication, the median (the mean of the middle two for
+/// an even number), because a single disturbed transfer takes many times as long. 0 for delays and if there are no
 /// measurements. Rounded to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
@@ -106,20 +106,20 @@ struct RunOpInfo {
 using NodeId = TaskIndex;
 inline constexpr NodeId kNoNode = kNoTask;
 
-/// Something that takes time in a step, and its place.
+/// A part of a step that takes time, with its location.
 struct RunNode {
     RunOp op = RunOp::Forward;
     std::int32_t step = 0;    ///< position in RunModel::steps
     std::int32_t replica = 0; ///< position in RunModel::replicas
-    Rank rank;                ///< the rank that spends the time; for a ForwardTransfer or BackwardTransfer, the sender
-    Rank peer{-1};            ///< the other rank of a transfer; for a delay, the rank that the op's input came from
+    Rank rank;                ///< rank whose time this is; for a ForwardTransfer or BackwardTransfer, the sender
+    Rank peer{-1};            ///< other rank of a transfer; for a delay, the rank that sent the op's input
     Chunk chunk;
-    Microbatch microbatch{-1}; ///< for ops; for transfers, the micro-batch of the op that they feed
+    Microbatch microbatch{-1}; ///< for ops and, with the micro-batch of the receiving op, for transfers
     std::int32_t sequence = 0;
 };
 
-/// The dependencies of one or more recorded steps: a TaskGraph whose tasks are ops and transfers, numbered in an order
-/// in which they can run. Immutable. Memory: about 64 bytes per node and 8 per dependency.
+/// The dependencies of one or more recorded steps: a TaskGraph whose tasks are ops and transfers, numbered in a
+/// topological order. Immutable. Memory: about 64 bytes per node and 8 per dependency.
 class RunGraph {
 public:
     RunGraph() = default;
@@ -129,7 +129,7 @@ public:
     [[nodiscard]] const RunNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
     [[nodiscard]] const TaskLists& successors() const { return successors_; }
-    /// A step ends with the last of its nodes in this list; see StepEnd.
+    /// The nodes that can end a step. The last of them ends it; see StepEnd.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
     [[nodiscard]] std::size_t stepCount() const { return steps_; }
 
@@ -143,51 +143,51 @@ private:
     std::size_t steps_ = 0;
 };
 
-/// A graph with the time that each node takes.
+/// A graph with the duration of each node.
 struct TimedGraph {
     RunGraph graph;
     std::vector<TimeNs> durations; ///< per node
-    std::vector<OpParts> parts;    ///< per node: the parts of its duration; empty if unknown
+    std::vector<OpParts> parts;    ///< parts of each node's duration; empty if unknown
 };
 
-/// The event that counts as the end of a step.
+/// The event that is used as the end of a step.
 enum class StepEnd : std::uint8_t {
     Everything, ///< the last node
-    Pipeline,   ///< the last op of the pipeline, like StepTimeline::end; the optimizer may come after it
+    Pipeline,   ///< the last op of the pipeline, as in StepTimeline::end; the optimizer may run afterwards
 };
 
 class RunGraphBuilder {
 public:
-    /// Takes and returns numbers of this builder; finish() renumbers the nodes.
+    /// Accepts and returns node numbers of this builder; finish() renumbers the nodes.
     NodeId add(const RunNode& node, TimeNs duration);
     NodeId add(const RunNode& node, TimeNs duration, const OpParts& parts);
     void setDuration(NodeId node, TimeNs duration);
     /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
     void after(NodeId node, NodeId dependency);
-    /// Makes the nodes a transfer or collective: each starts after its own dependencies, and its duration counts from
-    /// the last start. Call it when the dependencies of all nodes are known.
+    /// Marks the nodes as sides of one transfer or collective. Each starts after its dependencies, and its duration is
+    /// measured from the last start. Call this function when the dependencies of all nodes are known.
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
-    /// Error: Input if nodes wait for each other. `where` names the trace.
+    /// Error: Input if nodes wait for each other. `where` is the name of the trace for the message.
     [[nodiscard]] Result<TimedGraph> finish(const std::string& where, StepEnd end = StepEnd::Everything) &&;
 
 private:
     std::vector<RunNode> nodes_;
     std::vector<TimeNs> durations_;
-    std::vector<OpParts> parts_; ///< of the first nodes; empty if none is known
+    std::vector<OpParts> parts_; ///< parts of the first nodes; empty if none is known
     std::vector<TaskEdge> edges_;
-    std::vector<NodeId> meeting_; ///< per node: the meeting that waits in its place
+    std::vector<NodeId> meeting_; ///< per node: the meeting that waits instead of the node
 };
 
-/// The ends of a graph's nodes for given durations: a node starts when the last node that it waits for ends, or at 0 if
-/// there is none. Durations can be changed and restored, see IncrementalEnds. Refers to the graph, which must outlive
-/// it.
+/// The ends of a graph's nodes for given durations. A node starts when the last node that it waits for ends, or at 0 if
+/// there is none. Durations can be changed and restored, see IncrementalEnds. Stores a reference to the graph, which
+/// must outlive it.
 class RunSimulation : public IncrementalEnds {
 public:
     RunSimulation(const RunGraph& graph, std::vector<TimeNs> durations);
 
-    /// Length of each step, from 0 to the end of its last node.
+    /// Length of each step: the time from 0 to the end of its last node.
     [[nodiscard]] std::vector<TimeNs> stepTimes() const;
     /// Mean length of the steps; 0 without steps.
     [[nodiscard]] TimeNs meanStep() const;

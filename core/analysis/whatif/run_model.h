@@ -18,15 +18,15 @@
 
 namespace bubblescope {
 
-/// The mean delays of op starts that are below the clocks' error: mostly the host's time to launch the next op. The
-/// accounting classifies them as unknown. Per rank and kind of op, over all steps; these delays are all short, so no
-/// single one matters.
+/// The mean delays of op starts that are below the clock error, mostly the host's time to launch the next op. The
+/// accounting classifies them as unknown. Means are per rank and kind of op, over all steps, because individual delays
+/// of this length are not significant.
 class HostGaps {
 public:
-    /// Adds the delays of a step. Ignores steps with lost records, because the lost ones may contain what an op waited
-    /// for.
+    /// Adds the delays of a step. Ignores steps with lost records, because the lost records may explain the
+    /// delays.
     void add(const StepGraph& graph, const StepKnowledge& known);
-    /// If the rank did not run the kind, returns the mean over the kinds that it did run.
+    /// If the rank did not run the kind, returns the mean over the kinds that the rank ran.
     [[nodiscard]] TimeNs of(Rank rank, RunOp kind) const;
     /// The mean over all ops.
     [[nodiscard]] TimeNs mean() const;
@@ -36,11 +36,11 @@ private:
         TimeNs time{0};
         std::int64_t count = 0;
     };
-    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which has no entries of its own, means all kinds
+    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< sums per rank and kind; Pair stands for all kinds
 };
 
-/// The kinds of op to look up for a kind on a rank, in this order: the kind itself, the other kind that produces an
-/// input gradient, all kinds (RunOp::Pair).
+/// Calls `find` with the kinds of op to look up for a kind on a rank, in this order: the kind itself, the other kind
+/// that produces an input gradient, all kinds (RunOp::Pair).
 template <class Find>
 [[nodiscard]] auto findByKind(RunOp kind, Find find) {
     auto found = find(kind);
@@ -50,33 +50,33 @@ template <class Find>
 }
 
 struct RunStep {
-    int index = 0;      ///< number of the step in its run
-    TimeNs observed{0}; ///< StepTimeline::wall() of the longest replica; with RunModel::has_streams, the whole step
+    int index = 0;      ///< number of the step in the run
+    TimeNs observed{0}; ///< StepTimeline::wall() of the longest replica; with RunModel::has_streams, time of the step
 };
 
-/// The model of a run: its steps as one graph, to be simulated with measured or changed times.
+/// The model of a run: the steps as one graph that is simulated with measured or changed times.
 struct RunModel {
-    std::string where; ///< names the trace, for messages
-    TimedGraph timed;  ///< durations as measured; transfers without the time in which one side waits for the other
+    std::string where; ///< name of the trace for messages
+    TimedGraph timed;  ///< measured durations; transfers do not include the wait of one side for the other
     std::vector<RunStep> steps;
-    TimeNs step_time{0};       ///< step time: that of the typical step, see StepSelection::stepTime()
-    StepSelection selection;   ///< of the run's steps; `steps` are those that count
-    HostGaps gaps;             ///< between ops, in the same steps; none in a graph with streams
-    ReplayCheck check;         ///< the error of the replay on the accounting's graph, even if this graph has streams
-    std::vector<int> replicas; ///< the replicas' numbers in the trace
+    TimeNs step_time{0};       ///< time of the typical step, see StepSelection::stepTime()
+    StepSelection selection;   ///< selection of the run's steps; `steps` contains the selected ones
+    HostGaps gaps;             ///< gaps between ops in the same steps; none in a graph with streams
+    ReplayCheck check;         ///< error of the replay on the accounting's graph, even if this graph has streams
+    std::vector<int> replicas; ///< replica numbers in the trace
     int pp = 1;
     int vpp = 1;
     int microbatches = 1;
     Placement placement = Placement::Loop;
-    /// True if the graph has both sides of every transfer and the collectives around the pipeline, as in the straggler
-    /// study; false if it is the accounting's: ops, transfers and delays, with their causes.
+    /// True for a graph as in the straggler study, with both sides of every transfer and the collectives around the
+    /// pipeline. False for the accounting's graph of ops, transfers and delays with their causes.
     bool has_streams = false;
-    /// The same steps on the accounting's graph, for questions about its causes; null if this is that graph.
+    /// The same steps on the accounting's graph, for questions about its causes. Null if this model uses that graph.
     std::shared_ptr<const RunModel> accounted;
-    /// Only the typical step, with all its replicas; null if the model has no other step. Changes of times are
+    /// Model of only the typical step, with all replicas. Null if this model has no other step. Changes of times are
     /// predicted with this model.
     std::shared_ptr<const RunModel> typical;
-    /// The steps in their planned order; null if they ran in that order. On the accounting's graph.
+    /// The steps in their planned order, on the accounting's graph. Null if they ran in that order.
     std::shared_ptr<const RunModel> planned;
 
     [[nodiscard]] const RunGraph& graph() const { return timed.graph; }
@@ -84,23 +84,23 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of a run's complete steps that count according to `selection`, which must belong to them. Timelines in the
-/// format of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's
-/// steady steps define what is usual. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the
-/// trace contradicts itself.
+/// The model of a run's complete steps that are included in `selection`, which must belong to them. Timelines in the
+/// format of the straggler study get the study's graph (stragglerGraph), all others the accounting's (timelineGraph).
+/// Usual times are those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks.
+/// Error: Input if the trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
-/// As above, with selectSteps() of the run.
+/// As above, with the result of selectSteps() for the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
-/// RunModel::typical of that model, without the rest: the other steps need not have their ops. `usual` are the usual
-/// times of the run.
+/// Only RunModel::typical of that model. The other steps need not have their ops. `usual` contains the usual times of
+/// the run.
 [[nodiscard]] Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
                                                 TimeNs clock_error = TimeNs{0});
 
-/// The rule that recognises timelines of ByteDance's straggler study, as named in Run::annotation.
+/// The rule that recognises timelines from ByteDance's straggler study, as stored in Run::annotation.
 inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 
 /// The dependency model of the OSDI '25 straggler study (Lin et al., "Understanding Stragglers in Large Model Training
-/// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams per worker:
+/// Using What-if Analysis", arXiv 2505.05713), built from raw slices. Six streams per worker:
 ///
 /// - compute: forwards and backwards in the order in which they ran;
 /// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after
@@ -109,12 +109,12 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 ///   warm-up;
 /// - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
-/// A transfer or collective starts when all its participants have, and lasts until its end: on each node end −
-/// max(start), at least 0. Transfers do not name a micro-batch, so they are matched with ops in order. Leaves out those
-/// that the recorder wrote before the first op or after the last one without launching any.
+/// A transfer or collective starts when all participants have started and lasts until its end. Its time on each node is
+/// end − max(start), at least 0. Transfers do not contain a micro-batch, so they are matched with ops in order. Skips
+/// transfers that the recorder wrote before the first op or after the last one without launching any.
 ///
-/// `steps` are the complete ones; only those that every replica completed count. `model` must have its names and sizes
-/// set. Errors: Input if there are none, or if transfers cannot be matched with ops.
+/// `steps` contains the complete steps; only those that every replica completed are used. `model` must have its names
+/// and sizes set. Errors: Input if there are none, or if transfers cannot be matched with ops.
 [[nodiscard]] Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps,
                                               RunModel model);
 

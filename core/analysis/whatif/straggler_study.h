@@ -10,21 +10,21 @@
 
 namespace bubblescope {
 
-/// From this slowdown on, the study calls a job straggling.
+/// From this slowdown on, the study classifies a job as straggling.
 inline constexpr double kStragglingSlowdown = 1.1;
-/// Below this slowdown the loss is too small to attribute.
+/// Below this slowdown, the loss is too small to attribute.
 inline constexpr double kAttributedSlowdown = 1.03;
 
-/// The mean step of a run as observed and as simulated on the measured times.
+/// The mean step time of a run, as observed and as simulated with the measured durations.
 struct ModelFit {
     TimeNs observed{0};
     TimeNs simulated{0};
-    /// observed / simulated − 1. For a simulation without delays this is the cost of launches and of everything else
-    /// outside the graph. ReplayCheck measures the error of replays.
+    /// observed / simulated − 1. For a simulation without delays, this is the cost of launches and of everything else
+    /// that is not in the graph. ReplayCheck measures the error of replays.
     [[nodiscard]] double launchDelay() const;
 };
 
-/// The stragglers of a job, and its speed if equal work took equal time. The what-if analysis of Lin et al.,
+/// The stragglers of a job, and its speed if equal work took equal time. Implements the what-if analysis of Lin et al.,
 /// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the study
 /// ignores launch delays.
 struct StragglerStudy {
@@ -35,7 +35,7 @@ struct StragglerStudy {
         double slowdown = 1;
     };
     struct Worker {
-        int replica = 0; ///< as numbered in the trace
+        int replica = 0; ///< replica number in the trace
         Rank rank;
     };
 
@@ -44,28 +44,28 @@ struct StragglerStudy {
     double slowdown = 1; ///< S = T / T_ideal
     double waste = 0;    ///< 1 − 1/S
     std::vector<Step> steps;
-    /// S of a run that is ideal except for one kind of op, one replica or one rank.
+    /// S for a run that is ideal except for one kind of op, one replica or one rank.
     std::vector<std::pair<std::string, double>> by_op_type;
     std::vector<double> by_dp;
     std::vector<double> by_pp;
     std::vector<std::vector<double>> workers; ///< per replica and rank: S_w = min(S_dp, S_pp)
     std::vector<Worker> slowest;              ///< the 3 % of workers with the largest S_w, at least one
-    /// The fraction of T − T_ideal that vanishes when the slowest workers (m_w) or the last stage's rank (m_s) are as
-    /// fast as the rest: (T − T') / (T − T_ideal). None if T = T_ideal. May exceed 1.
+    /// The fraction of T − T_ideal that disappears when the slowest workers (m_w) or the last stage's rank (m_s) become
+    /// as fast as the rest: (T − T') / (T − T_ideal). None if T = T_ideal. Can exceed 1.
     std::optional<double> m_w;
     std::optional<double> m_s;
 };
 
 /// The measured durations, with all delays set to 0: ops start as soon as possible.
 [[nodiscard]] std::vector<TimeNs> withoutDelays(const RunModel& model);
-/// As above, with delays due to this cause set to 0.
+/// As above, but only with the delays due to this cause set to 0.
 [[nodiscard]] std::vector<TimeNs> withoutCause(const RunModel& model, Cause cause);
 
-/// The ideal duration of each node: the mean over its kind of op on all ranks, replicas, micro-batches and steps; for
-/// communication the median.
+/// The ideal duration of each node: the mean over the same kind of op on all ranks, replicas, micro-batches and steps;
+/// the median for communication.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// If `control` stops it, the study contains only what was computed so far.
+/// If a stop is requested in `control`, the study contains only the results so far.
 [[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope
