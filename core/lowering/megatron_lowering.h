@@ -11,7 +11,7 @@ namespace bubblescope {
 enum class MegatronTransfers : std::uint8_t {
     Batched,         ///< `batch_p2p_comm`, the default: all transfers of a call form one group
     Separate,        ///< transfers are posted one after another, in the order of _p2p_ops
-    Overlapped,      ///< `overlap_p2p_comm`: separate; in the steady phase it waits just before the op that needs them
+    Overlapped,      ///< `overlap_p2p_comm`: separate; the steady phase waits just before the op that needs a transfer
     OverlappedFlush, ///< the same in the warm-up and cool-down phases (`overlap_p2p_comm_warmup_flush`)
 };
 

@@ -69,8 +69,8 @@ public:
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;
 
-    /// Lower bound of the step time for any order of ops on this pipeline: the busiest rank's work, the path of the
-    /// first micro-batch to it, the path of the last gradient from it if backwards are whole, and the end of the step.
+    /// Lower bound of the step time for any order of ops on this pipeline: the busiest rank's work, the first
+    /// micro-batch's path to it, the last gradient's path from it unless backwards are split, and the end of the step.
     [[nodiscard]] double bound(const Pipeline& pipeline, const Layout& layout) const;
     /// Lower bound, for any order, of the highest memory of any rank: model states and one micro-batch's activations.
     [[nodiscard]] std::int64_t memoryBound(const MemoryModel& memory, const Layout& layout, Placement placement) const;

@@ -52,20 +52,20 @@ struct OpSeconds {
 ///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {
 public:
-    /// `shape` is valid and complete (withDefaults()); its micro-batch, tp and recomputation are the layout's.
+    /// `shape` must be complete (see withDefaults()), with the layout's micro-batch, tp and recomputation.
     ModelSeconds(const TransformerShape& shape, const Layout& layout, const Cluster& cluster);
 
-    /// A layer with experts, or with a dense feed-forward.
+    /// Seconds of a layer, either with experts or with a dense feed-forward.
     [[nodiscard]] OpSeconds layer(bool experts) const;
-    /// The model's average layer.
+    /// Seconds of the model's average layer.
     [[nodiscard]] OpSeconds meanLayer() const;
     [[nodiscard]] OpSeconds embedding() const;
     [[nodiscard]] OpSeconds head() const; ///< including the loss
-    /// Seconds of a transfer between neighbouring stages.
+    /// Seconds of a transfer between two neighbouring stages.
     [[nodiscard]] double transfer() const;
 
 private:
-    /// Seconds of `groups` products, each of `tokens` × in and in × out, that run as one.
+    /// Seconds of `groups` products, each of a `tokens` × in and an in × out matrix, that run as one operation.
     [[nodiscard]] double grouped(double groups, double tokens, double in, double out, bool low_precision = true) const;
     [[nodiscard]] double product(double in, double out, bool low_precision = true) const {
         return grouped(1, tokens_, in, out, low_precision);
@@ -79,12 +79,12 @@ private:
     [[nodiscard]] double exposedTensor(int collectives) const;
     [[nodiscard]] double exposedExchange(double behind) const;
     [[nodiscard]] double ringRound() const;
-    /// Seconds of some of a layer's matrix products.
+    /// Seconds of some matrix products of a layer.
     struct Products {
         double all = 0;
-        double second = 0;   ///< those that selective recomputation repeats
-        double elements = 0; ///< read or written between the products, per token
-        double inputs = 0;   ///< elements of the products' inputs, per token
+        double second = 0;   ///< seconds of the products that selective recomputation repeats
+        double elements = 0; ///< number of elements read or written between the products, per token
+        double inputs = 0;   ///< number of elements of the products' inputs, per token
 
         Products& operator+=(const Products& other);
     };
@@ -108,16 +108,16 @@ private:
     TransformerShape::Recompute recompute_;
 };
 
-/// The part of a rank's data-parallel communication that no other work hides.
+/// Exposed data-parallel communication of a rank, that is, the part that overlaps with no other work.
 struct StepEnd {
-    double gradients = 0; ///< reduce-scatter of gradients that extends beyond the last backward
-    double weights = 0;   ///< all-gather of weights that extends beyond the first forward
+    double gradients = 0; ///< part of the reduce-scatter of gradients that ends after the last backward
+    double weights = 0;   ///< part of the all-gather of weights that extends beyond the first forward
     double optimizer = 0;
 
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
-/// The parameters of a rank. Experts are replicated over different ranks than the other parameters.
+/// Number of parameters on a rank. Experts are replicated over other ranks than the remaining parameters.
 struct RankParameters {
     double shared = 0;
     double experts = 0;
@@ -125,13 +125,13 @@ struct RankParameters {
     RankParameters& operator+=(const RankParameters& other);
 };
 
-/// `once` is the rank's time for one micro-batch, with which its data-parallel communication overlaps, except that of
-/// the last of its `layers`.
+/// `once` is the rank's time for one micro-batch. The data-parallel communication overlaps with it, except for that of
+/// the last of the rank's `layers`.
 [[nodiscard]] StepEnd stepEnd(const RankParameters& parameters, const OpSeconds& once, int layers, const Layout& layout,
                               const Cluster& cluster);
 
-/// Adds a stage's communication of ZeRO 2 and 3 per micro-batch that its computation does not hide: with ZeRO 3 all
-/// weights are gathered for the forward and again for the backward, with both all gradients are reduced after it.
+/// Adds the exposed communication of a stage per micro-batch with ZeRO 2 and 3: with ZeRO 3, all weights are gathered
+/// for the forward and again for the backward; with both, all gradients are reduced after the backward.
 void addShards(OpSeconds& once, const RankParameters& parameters, int layers, const Layout& layout,
                const Cluster& cluster);
 

@@ -12,7 +12,7 @@
 
 namespace bubblescope::plan {
 
-/// The choices to search. An empty list leaves the choice open.
+/// The values to search for each property of a layout. If a list is empty, the property is not restricted.
 struct Space {
     std::vector<int> tp;
     std::vector<int> cp;
@@ -21,35 +21,35 @@ struct Space {
     std::vector<int> vpp;
     std::vector<int> microbatch;
     std::vector<std::string> schedules;
-    std::vector<TransformerShape::Recompute> recompute; ///< None, Selective, Full; if empty, None and Full
+    std::vector<TransformerShape::Recompute> recompute; ///< None, Selective or Full; if empty, None and Full
     std::vector<Zero> zero;
     std::size_t plans = 10; ///< number of best plans to return
-    bool prune = true;      ///< false judges every layout (for tests)
+    bool prune = true;      ///< false judges every layout, which tests use
 };
 
-/// The schedules that are tried by default.
+/// Schedules that are searched by default.
 [[nodiscard]] const std::vector<std::string>& defaultSchedules();
 
 struct SearchResult {
-    /// Plans that fit, shortest step first; only the best for each combination of tp, cp, pp, ep and schedule.
+    /// Plans that fit, shortest step first; only the best plan per combination of tp, cp, pp, ep and schedule.
     std::vector<Plan> plans;
     std::size_t considered = 0;           ///< number of layouts in the space
-    std::size_t judged = 0;               ///< layouts whose order was generated to determine time and memory
-    std::size_t too_large = 0;            ///< layouts that do not fit, either by the bound or with their order
-    std::size_t ruled_out = 0;            ///< layouts whose lower bound exceeds the step time of the last of `plans`
-    std::optional<TimeNs> ruled_out_from; ///< the lowest of those bounds
-    TimeNs bound{0};                      ///< no layout in the space has a shorter step, whether it fits or not
-    std::int64_t least_memory = 0;        ///< if nothing fits: lower bound of the smallest layout's memory
+    std::size_t judged = 0;               ///< number of layouts whose order was generated to determine time and memory
+    std::size_t too_large = 0;            ///< number of layouts that do not fit, by the bound or with their order
+    std::size_t ruled_out = 0;            ///< number of layouts with a lower bound above the step time of the last plan
+    std::optional<TimeNs> ruled_out_from; ///< the smallest of those bounds
+    TimeNs bound{0};                      ///< lower bound of the step time over all layouts, even those that do not fit
+    std::int64_t least_memory = 0;        ///< if nothing fits, lower bound of the memory of the smallest layout
 };
 
-/// All layouts of a space in which tp divides the heads and does not leave the host, pp, vpp and the split divide the
-/// layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
-/// evenly, or so that the stage with the head has as much work as the others. Deterministic. Errors: Usage if there are
-/// none.
+/// Lists all layouts of a space in which tp divides the heads and does not exceed a host, pp, vpp and the split divide
+/// the layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
+/// evenly, or such that the stage with the head has as much work as the others. Deterministic. Errors: Usage if there
+/// are none.
 [[nodiscard]] Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space);
 
-/// The best layouts of the space. Judges layouts in the order of their lower bounds until no other can be among the
-/// best. Errors: Usage if nothing fits; Cancelled.
+/// Finds the best layouts of the space. Layouts are judged in the order of their lower bounds until no other layout can
+/// be among the best. Errors: Usage if no layout fits; Cancelled.
 [[nodiscard]] Result<SearchResult> search(const Judge& judge, const Space& space, const JobControl& control);
 
 } // namespace bubblescope::plan

@@ -26,7 +26,7 @@ struct QueryLimits {
     std::size_t result_bytes = std::size_t{1} << 31;
 };
 
-/// A trace and its analysis results, as tables that SQLite reads in place. Use it from one thread at a time.
+/// A trace and its analysis results, as tables that SQLite reads without copying. Use from one thread at a time.
 class Database {
 public:
     explicit Database(const Subject& subject);
@@ -34,11 +34,11 @@ public:
     Database& operator=(const Database&) = delete;
     ~Database();
 
-    /// The rows of one SELECT. Columns with the same name are numbered from the second on: "id", "id_2". Errors: Usage,
-    /// naming the place in the query; Run if a limit is reached; Cancelled; those of the tables that it reads.
+    /// Returns the rows of a single SELECT. If several columns have the same name, all but the first are numbered:
+    /// "id", "id_2". Errors: Usage, with the place in the query; Run at a limit; Cancelled; those of the tables read.
     [[nodiscard]] Result<report::DataTable> run(std::string_view sql, const JobControl& control,
                                                 const QueryLimits& limits = {});
-    /// The names of the tables that a query reads, without running it. Errors: Usage.
+    /// Returns the names of the tables that a query reads, without executing it. Errors: Usage.
     [[nodiscard]] Result<std::set<std::string>> tablesOf(std::string_view sql);
 
     [[nodiscard]] const std::vector<std::unique_ptr<Relation>>& tables() const { return tables_; }
@@ -58,21 +58,21 @@ private:
     [[nodiscard]] std::string hintFor(std::string_view message) const;
     [[nodiscard]] Result<report::DataTable> rowsOf(sqlite3_stmt* statement, std::string_view sql,
                                                    const QueryLimits& limits);
-    /// SQLite calls this before every action, to ask whether it is allowed.
+    /// SQLite's authorizer callback, which is called before every action.
     static int mayDo(void* database, int action, const char* first, const char* second, const char* schema,
                      const char* view);
 
     std::vector<std::unique_ptr<Relation>> tables_;
     Session session_;
     std::set<std::string> read_;                 ///< tables that the latest query reads
-    bool denied_ = false;                        ///< the query tried to do more than read
-    std::unique_ptr<sqlite3, Close> connection_; ///< last: its tables refer to the rest
+    bool denied_ = false;                        ///< true if the query tried to do anything other than read
+    std::unique_ptr<sqlite3, Close> connection_; ///< last member, because its tables refer to the others
 };
 
-/// The names of the tables that a query reads. Checks it before anything is loaded. Errors: Usage.
+/// Returns the names of the tables that a query reads. Checks the query before anything is loaded. Errors: Usage.
 [[nodiscard]] Result<std::set<std::string>> tablesRead(std::string_view sql);
 
-/// True if a table holds results of the analysis of a pipeline.
+/// True if a table contains results of the analysis of a pipeline.
 [[nodiscard]] bool needsAnalysis(const std::string& table);
 
 } // namespace bubblescope::query

@@ -14,24 +14,24 @@
 
 namespace bubblescope::query {
 
-/// NULL, a number, or a text. A view's text lives as long as the relation.
+/// Either NULL, a number, or a text. A text's memory belongs to the relation.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string_view, std::string>;
 
 enum class Affinity : std::uint8_t { Integer, Real, Text };
 
-/// The way in which rows with a given value are found.
+/// Methods to find the rows with a given value.
 enum class Find : std::uint8_t {
-    Never,  ///< SQLite compares, because values are computed on demand or are not integers
-    Scan,   ///< compared while scanning the rows
-    Ranges, ///< Relation::candidates() skips ranges of rows
-    Index,  ///< a sorted list of the values, built when it is first needed
+    Never,  ///< SQLite compares the values, because they are computed on demand or are not integers
+    Scan,   ///< values are compared while scanning the rows
+    Ranges, ///< Relation::candidates() excludes ranges of rows
+    Index,  ///< a sorted list of the values is built when it is first needed
 };
 
 struct Column {
     std::string name;
     Affinity affinity = Affinity::Integer;
     Find find = Find::Scan;
-    bool hidden = false; ///< `select *` omits it
+    bool hidden = false; ///< not included in `select *`
 };
 
 struct RowRange {
@@ -39,7 +39,7 @@ struct RowRange {
     std::size_t end = 0;
 };
 
-/// A condition on a column: an integer from `low` to `high`, or the text.
+/// A condition on a column: an integer between `low` and `high`, or equality with the text.
 struct Condition {
     static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
     static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
@@ -54,7 +54,7 @@ struct Condition {
     [[nodiscard]] bool holds(const Cell& cell) const;
 };
 
-/// Rows that SQL can read. Column 0 is "id", the row's number. Use it from one thread at a time.
+/// A table that SQL queries can read. Column 0 is "id", the number of the row. Use from one thread at a time.
 class Relation {
 public:
     Relation(std::string name, std::vector<Column> columns) : name_(std::move(name)), columns_(std::move(columns)) {}
@@ -65,13 +65,13 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
 
-    /// Called before rows are read; computes what has not been computed yet.
+    /// Called before rows are read, to compute the data that has not been computed yet.
     [[nodiscard]] virtual Status prepare(const JobControl& /*control*/) { return {}; }
-    /// Before prepare(), an estimate for the planner.
+    /// Before prepare(), the number is an estimate for the query planner.
     [[nodiscard]] virtual std::size_t rows() const = 0;
     [[nodiscard]] virtual Cell cell(std::size_t row, int column) const = 0;
-    /// Ascending ranges inside `within` that contain all rows that meet the conditions, and possibly others. Removes
-    /// conditions that all rows in the ranges meet.
+    /// Returns ascending ranges inside `within` that contain all rows that satisfy the conditions, and possibly other
+    /// rows. Removes the conditions that all rows in the ranges satisfy.
     [[nodiscard]] virtual std::vector<RowRange> candidates(RowRange within,
                                                            std::vector<Condition>& /*conditions*/) const {
         return {within};

@@ -8,11 +8,11 @@
 
 namespace bubblescope::query {
 
-/// The data that SQL can query. All of it must outlive the database.
+/// The data that SQL queries can access. Everything that it refers to must outlive the database.
 struct Subject {
     const Run& run;
-    const RunReport* report = nullptr;            ///< null without a pipeline: tables about pipelines are then empty
-    std::shared_ptr<const GpuWork> gpu = nullptr; ///< the work of devices, if already known
+    const RunReport* report = nullptr;            ///< null without a pipeline; tables about pipelines are then empty
+    std::shared_ptr<const GpuWork> gpu = nullptr; ///< work of the devices, if already computed
 };
 
 } // namespace bubblescope::query

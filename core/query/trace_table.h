@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-// Code that the tables of a trace share.
+// Code shared by the tables of a trace.
 namespace bubblescope::query {
 
-/// Data that several tables read.
+/// Data that is read by several tables.
 struct TraceView {
     explicit TraceView(const Subject& subject) : trace(traceOf(subject)), tracks(subject) {}
 
@@ -30,7 +30,7 @@ struct TraceView {
     AllTracks tracks;
 };
 
-/// The content of a column. Contents that belong to a row's track come last, in the order of OfTrack.
+/// The content of a column. Contents that depend only on a row's track come last, in the order of OfTrack.
 enum class Of : std::uint8_t {
     Id,
     Name,
@@ -83,7 +83,7 @@ constexpr Spec hidden(Spec spec) {
     return spec;
 }
 
-/// Columns derived from a row's process, and from its thread or stream.
+/// Columns that are derived from a row's process, and from its thread or stream.
 [[nodiscard]] const std::vector<Spec>& processColumns();
 [[nodiscard]] const std::vector<Spec>& threadColumns();
 [[nodiscard]] std::vector<Spec> joined(std::initializer_list<std::vector<Spec>> parts);
@@ -93,7 +93,7 @@ constexpr Spec hidden(Spec spec) {
 [[nodiscard]] Cell textOrNull(std::string_view text);
 [[nodiscard]] Cell argsCell(const Trace& trace, ArgSetId set);
 
-/// A table whose rows belong to tracks, or to processes.
+/// A table whose rows belong to tracks or to processes.
 class TraceTable : public Relation {
 public:
     TraceTable(std::string name, const std::vector<Spec>& specs, std::shared_ptr<const TraceView> view)
@@ -118,7 +118,7 @@ protected:
     [[nodiscard]] static OfTrack factIn(Of of) {
         return static_cast<OfTrack>(static_cast<int>(of) - static_cast<int>(Of::Facts));
     }
-    /// Removes the conditions on columns that `wanted` selects from the list, and returns them.
+    /// Removes from the list the conditions on columns that `wanted` selects, and returns them.
     template <class Wanted>
     [[nodiscard]] std::vector<Condition> take(std::vector<Condition>& conditions, const Wanted& wanted) const {
         std::vector<Condition> taken;
@@ -128,7 +128,7 @@ protected:
         std::erase_if(conditions, [&](const Condition& condition) { return wanted(of(condition.column)); });
         return taken;
     }
-    /// True if a track's rows meet conditions on it.
+    /// True if the rows of a track satisfy the conditions on the track.
     [[nodiscard]] bool meets(const TrackFacts& facts, std::int64_t track,
                              const std::vector<Condition>& conditions) const {
         return std::ranges::all_of(conditions, [&](const Condition& condition) {
@@ -136,7 +136,7 @@ protected:
             return condition.holds(of == Of::Track ? Cell(track) : factOf(facts, factIn(of)));
         });
     }
-    /// Narrows a range of rows of one track with ascending times to those that can meet the conditions.
+    /// Reduces a range of rows of one track, with ascending times, to those that can satisfy the conditions.
     [[nodiscard]] static RowRange withinTimes(RowRange rows, const std::vector<Condition>& conditions,
                                               const TrackFacts& facts, const auto& time_of) {
         if (!facts.keepsOrder()) return rows;

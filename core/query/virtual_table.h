@@ -12,11 +12,11 @@ struct sqlite3;
 
 namespace bubblescope::query {
 
-/// State that the tables of a connection share: whether to continue, and the error if not.
+/// State shared by the tables of a connection: if the query may continue, and otherwise the error.
 struct Session {
     const JobControl* control = nullptr; ///< control of the running query
     std::optional<std::chrono::steady_clock::time_point> deadline;
-    std::optional<Error> error; ///< the error of a table that could not be computed
+    std::optional<Error> error; ///< error of a table that could not be computed
 
     [[nodiscard]] bool mustStop() const {
         return (control != nullptr && control->stopRequested()) ||
@@ -24,8 +24,8 @@ struct Session {
     }
 };
 
-/// Registers a relation as a table of a connection; both it and the session must outlive the connection. False if
-/// SQLite rejects it.
+/// Registers a relation as a table of a connection; the relation and the session must outlive the connection. Returns
+/// false if SQLite rejects the table.
 [[nodiscard]] bool addTable(sqlite3* connection, Relation& relation, Session& session);
 
 } // namespace bubblescope::query

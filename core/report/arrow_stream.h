@@ -7,8 +7,8 @@
 
 namespace bubblescope::report {
 
-/// Writes a table in Apache Arrow's streaming format (version 1.0 and later): the schema, batches of rows, the end
-/// mark. Texts are UTF-8 columns; columns may have nulls.
+/// Writes a table in Apache Arrow's streaming format (version 1.0 and later): the schema, batches of rows, and the end
+/// marker. Texts become UTF-8 columns; columns may contain nulls.
 void writeArrowStream(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 } // namespace bubblescope::report

@@ -19,19 +19,19 @@
 
 namespace bubblescope::report {
 
-/// The type of a data table's column. The arrays are those of Apache Arrow's formats, so they are passed on unchanged.
+/// Type of a column in a data table. The arrays have the layout of Apache Arrow, so they can be passed on unchanged.
 enum class ColumnType : std::uint8_t {
     Int32,   ///< numbers of steps, ranks, micro-batches
     Int64,   ///< times in nanoseconds, sizes in bytes, counts
     Float64, ///< shares, rates
     Bool,
-    Text, ///< an index per row into the distinct texts
+    Text, ///< an index into the distinct texts for each row
 };
 
-/// The distinct texts of a column, each once, in order of first appearance.
+/// The distinct texts of a column, in order of first appearance.
 class TextSet {
 public:
-    /// Returns the text's index.
+    /// Returns the index of the text, adding the text if necessary.
     std::int32_t add(std::string_view text);
 
     [[nodiscard]] std::size_t size() const { return ends_.size() - 1; }
@@ -39,7 +39,7 @@ public:
         return std::string_view(bytes_).substr(static_cast<std::size_t>(ends_[number]),
                                                static_cast<std::size_t>(ends_[number + 1] - ends_[number]));
     }
-    /// The offset of each text in bytes(), and the end of the last one: size() + 1 entries.
+    /// Offset of each text in bytes(), followed by the end of the last text: size() + 1 entries.
     [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return ends_; }
     [[nodiscard]] const std::string& bytes() const { return bytes_; } ///< UTF-8
 
@@ -52,10 +52,10 @@ private:
     std::string bytes_;
     std::vector<std::int64_t> ends_{0};
     std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
-    std::int32_t latest_ = -1; ///< index of the latest text, because columns often repeat texts
+    std::int32_t latest_ = -1; ///< index of the last text, because consecutive rows often have equal texts
 };
 
-/// Bits, the lowest of a byte first.
+/// Bits, starting with the lowest bit of each byte.
 class Bits {
 public:
     void add(bool bit);
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] std::size_t nulls() const { return nulls_; }
     [[nodiscard]] bool null(std::size_t row) const { return nulls_ > 0 && !valid_.at(row); }
 
-    // The values: only the array of the column's type is filled. Nulls are stored as 0.
+    // The values; only the array for the column's type is filled. Nulls are stored as 0.
     [[nodiscard]] const std::vector<std::int32_t>& int32s() const {
         return int32s_;
     } ///< for Text: indices into texts()
@@ -87,13 +87,13 @@ public:
     [[nodiscard]] const std::vector<double>& float64s() const { return float64s_; }
     [[nodiscard]] const Bits& bits() const { return bits_; }
     [[nodiscard]] const TextSet& texts() const { return texts_; }
-    /// One bit per row if there are nulls; otherwise empty.
+    /// One bit per row if there are nulls; otherwise none.
     [[nodiscard]] const Bits& valid() const { return valid_; }
 
     void reserve(std::size_t rows);
-    /// If a value does not fit the type (a text in a column of numbers), keeps only what the type can hold.
+    /// If a value does not fit the type (such as a text in a column of numbers), only the part that fits is stored.
     void add(std::int64_t value);
-    void add(double value); ///< infinities and NaN are null, as in JSON
+    void add(double value); ///< infinities and NaN become null, as in JSON
     void add(bool value);
     void add(std::string_view value);
     void addNull();
@@ -112,8 +112,8 @@ private:
     std::size_t nulls_ = 0;
 };
 
-/// A table of results for programs, column by column, for CSV files, Python and Arrow. Tables of ops have millions of
-/// rows, of about 50 bytes each. Columns with names ending in _ns are times in nanoseconds.
+/// A table of results for programs, stored by column, for CSV files, Python and Arrow. Tables of ops have millions of
+/// rows with about 50 bytes each. Columns whose names end in _ns are times in nanoseconds.
 class DataTable {
 public:
     struct Heading {
@@ -128,7 +128,7 @@ public:
     [[nodiscard]] std::size_t rows() const { return columns_.empty() ? 0 : columns_.front().size(); }
     void reserve(std::size_t rows);
 
-    /// One cell per column, in order: numbers, ids, times, texts, sentences, and optionals of them.
+    /// Pass one cell per column, in order: numbers, ids, times, texts, sentences, or optionals of these.
     template <class... Cells>
     void row(const Cells&... cells) {
         std::size_t column = 0;
@@ -165,9 +165,9 @@ private:
     std::vector<DataColumn> columns_;
 };
 
-/// Writes a table as CSV (RFC 4180 except for the line ends, which are "\n"): a row of column names first, then one
-/// line at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are
-/// empty cells, and texts are written by csvCell().
+/// Writes a table as CSV (RFC 4180 with line ends "\n"): first the column names, then the rows. Lines are written one
+/// at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are empty
+/// cells, and texts are quoted by csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 /// Writes a table as a JSON list of objects, one per line.

@@ -4,15 +4,15 @@
 
 #include <string>
 
-/// Formats of a single table, for papers and other programs.
+/// Formats for a single table, for publications and other programs.
 
 namespace bubblescope::report {
 
-/// The columns with keys, with values as in JSON; missing values are empty cells.
+/// The columns that have keys, with values as in JSON; missing values become empty cells.
 [[nodiscard]] std::string toCsv(const Table& table);
-/// The table as people see it, as a LaTeX tabular with booktabs.
+/// The table as displayed to people, as a LaTeX tabular with booktabs.
 [[nodiscard]] std::string toLatex(const Table& table);
-/// The table as people see it, in GitHub's Markdown.
+/// The table as displayed to people, in GitHub's Markdown.
 [[nodiscard]] std::string toMarkdown(const Table& table);
 
 } // namespace bubblescope::report

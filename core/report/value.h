@@ -20,13 +20,13 @@ namespace bubblescope::report {
 
 struct Member;
 
-/// A typed value of a report: JSON contains it as data; text, pages and tables display it. Only renderers format it.
+/// A typed value of a report: JSON contains the data; text, pages and tables display it. Only renderers format values.
 class Value {
 public:
     using List = std::vector<Value>;
-    using Object = std::vector<Member>; ///< members in the order in which they are written
+    using Object = std::vector<Member>; ///< members in output order
 
-    /// A member or cell without any content. JSON omits the key.
+    /// A member or cell without content. Its key is omitted in JSON.
     struct Absent {};
 
     Value(); ///< null
@@ -39,12 +39,12 @@ public:
     Value(bool value);
     template <std::integral Number>
     Value(Number value) : data_(static_cast<std::int64_t>(value)) {}
-    Value(double value); ///< JSON has null for infinities and NaN
-    Value(TimeNs value); ///< JSON has integer nanoseconds
+    Value(double value); ///< infinities and NaN are null in JSON
+    Value(TimeNs value); ///< an integer number of nanoseconds in JSON
     Value(std::string value);
     Value(std::string_view value);
     Value(const char* value);
-    Value(Sentence value); ///< in English in JSON and text; the app translates it
+    Value(Sentence value); ///< in English in JSON and text; translated by the app
     template <class Tag>
     Value(Id<Tag> value) : data_(std::int64_t{value.value}) {}
     template <class T>
@@ -63,10 +63,10 @@ public:
     }
 
     [[nodiscard]] bool absent() const { return std::holds_alternative<Absent>(data_); }
-    /// As displayed: "1.5 ms", "3", "rank 2". Empty for null, lists, objects and booleans.
+    /// Text as displayed: "1.5 ms", "3", "rank 2". Empty for null values, lists, objects and booleans.
     [[nodiscard]] std::string text() const;
 
-    /// For renderers.
+    /// For use by renderers.
     template <class Visitor>
     decltype(auto) visit(Visitor&& visitor) const {
         return std::visit(
@@ -82,9 +82,9 @@ public:
     }
 
 private:
-    // Sentences are stored through pointers, which are shared because values never change, so that the many numbers of
-    // a document stay small. So are lists of members, because variants need complete types, and a member is not
-    // complete yet.
+    // Sentences are stored as shared pointers to constant data, so that the many numbers of a document use little
+    // memory. Lists of members are stored as pointers too, because a variant requires complete types, and Member is
+    // incomplete here.
     std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string,
                  std::shared_ptr<const Sentence>, List, std::shared_ptr<const Object>>
         data_;
@@ -95,7 +95,7 @@ struct Member {
     Value value;
 };
 
-// From here on a list of members is a complete type.
+// From here on, lists of members are a complete type.
 inline Value::Value() = default;
 inline Value::Value(const Value&) = default;
 inline Value::Value(Value&&) noexcept = default;
@@ -113,7 +113,7 @@ inline Value::Value(Sentence value) : data_(std::make_shared<const Sentence>(std
 inline Value::Value(List list) : data_(std::move(list)) {}
 inline Value::Value(Object object) : data_(std::make_shared<const Object>(std::move(object))) {}
 
-/// A member that only exists if `value` does.
+/// A member that exists only if `value` has a value.
 template <class T>
 [[nodiscard]] Value ifAny(const std::optional<T>& value) {
     return value ? Value(*value) : Value(Value::Absent{});

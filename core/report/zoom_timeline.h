@@ -9,17 +9,17 @@
 
 namespace bubblescope::report {
 
-/// Steps that a reader can zoom into and inspect, on a page that draws them with its own script. Times of a step count
-/// from its start.
+/// Steps that a page draws with a script, so that readers can zoom into them and inspect ops. The times of a step are
+/// relative to its start.
 struct ZoomTimeline {
     struct Kind {
         std::string_view name;   ///< "forward"
         std::string_view colour; ///< "#rrggbb"
-        std::string_view text;   ///< colour of text on it
+        std::string_view text;   ///< colour of the text on the item
     };
     struct Item {
         std::size_t kind = 0; ///< index in `kinds`
-        std::string name;     ///< drawn into it if it fits
+        std::string name;     ///< label that is drawn into the item if it fits
         TimeNs start{0};
         TimeNs length{0};
     };
@@ -33,17 +33,17 @@ struct ZoomTimeline {
         std::vector<Row> rows;
     };
     std::vector<Kind> kinds;
-    std::vector<Step> steps; ///< the first is shown initially
+    std::vector<Step> steps; ///< the first step is displayed initially
     std::string description; ///< for screen readers
-    std::string note;        ///< a description shown above the content
+    std::string note;        ///< description displayed above the content
 };
 
-/// The timeline as JSON for the script: names and kinds in tables, items as flat lists of integers. Safe inside a
-/// script element.
+/// The timeline as JSON for the script: tables of names and kinds, and items as flat lists of integers. The text is
+/// safe inside a script element.
 [[nodiscard]] std::string zoomData(const ZoomTimeline& timeline);
 
-/// Draws the timelines of a page into canvases that can be zoomed (Ctrl + wheel, or + and -), panned (drag, arrows) and
-/// inspected. Plain JavaScript that loads nothing.
+/// A script that draws the timelines of a page on canvases that can be zoomed (Ctrl + wheel, or + and -), panned (drag,
+/// arrows) and inspected. Plain JavaScript without external resources.
 [[nodiscard]] std::string_view zoomScript();
 
 } // namespace bubblescope::report

@@ -11,12 +11,12 @@
 
 namespace bubblescope {
 
-/// A choice of where to place receives and which communicators to use, with its effect on an order.
+/// A combination of receive positions and communicators for an order, with its effect.
 struct CommunicationChoice {
     bool deferred_receives = false;
     std::optional<int> receives_ahead; ///< see TorchLowering
     CommunicatorKind kind = CommunicatorKind::One;
-    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as a first-fit search finds
+    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as found by a first-fit search
     std::size_t communicators = 0;       ///< number of communicators
     bool can_hang = false;
     bool pairs_wrongly = false;
@@ -24,10 +24,10 @@ struct CommunicationChoice {
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// All choices for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead, which is
-/// otherwise lowered as requested in `lowering`. Sorted: safe choices first, then by step time, then by number of
-/// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as far as they stay safe,
-/// unless there are too many to try. Errors: those of LoweringRequest::lowered() and simulateLowered().
+/// All combinations for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead. Other
+/// settings are those of `lowering`. Sorted: safe combinations first, then by step time, then by number of
+/// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as long as this is safe,
+/// unless there are too many combinations. Errors: those of LoweringRequest::lowered() and simulateLowered().
 [[nodiscard]] Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& order,
                                                                             const CostModel& costs,
                                                                             LoweringRequest lowering, QueueModel queues,

@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-/// A request to add a framework's sends, receives and weight actions to an order.
+/// A request to insert a framework's sends, receives and weight actions into an order.
 struct LoweringRequest {
-    /// One of runtimeNames(); empty: the actions of the file, if there is one.
+    /// One of runtimeNames(); if empty, the actions in the file, if any.
     std::string lower;
     bool defer_receives = false;
-    std::optional<int> receives_ahead; ///< most ops by which a receive is posted ahead; none: as the framework does
+    std::optional<int> receives_ahead; ///< maximum number of ops by which receives are early; none = as the framework
     std::optional<int> max_active_stages;
-    std::string unshard_lookahead; ///< "full", "auto" or one number per rank, separated by commas; empty: full
+    std::string unshard_lookahead; ///< "full", "auto" or one number per rank, separated by commas; empty = full
     std::optional<int> max_outstanding_sends;
     bool defer_reduce_grad_wait = false;
 
     [[nodiscard]] static std::vector<std::string> runtimeNames();
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
-    /// Chooses the framework's own order of a family if no flavor is given.
+    /// Selects the framework's own order of a family if no flavor is specified.
     void chooseFlavor(ScheduleSpec& spec) const;
-    /// An order with its actions: the framework's, or else those in the file that the order was read from (empty:
-    /// none). Errors: Usage, Input.
+    /// An order with the actions of the framework, or else with those in the file that contains the order (empty if
+    /// there are none). Errors: Usage, Input.
     [[nodiscard]] Result<LoweredSchedule> lowered(Schedule order, const std::string& file) const;
 
 private:

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Achieved (not peak) speeds of a device and of the links between tensor-parallel ranks, per second.
+/// Achieved (not peak) rates per second of a device, and of the links between tensor-parallel ranks.
 struct DeviceSpeed {
     double flops = 500e12;         ///< FLOPs of 16-bit matrix products
     double memory_bytes = 2.5e12;  ///< bytes read and written by element-wise ops
@@ -15,10 +15,10 @@ struct DeviceSpeed {
     double reduce_latency = 20e-6; ///< additional seconds per all-reduce
 };
 
-/// Operators of one layer of a known model, for users who have not measured any: matrix products by their FLOPs,
-/// element-wise ops by the bytes that they move, an all-reduce of the layer's output after attention and after the MLP,
-/// forward and backward. `layers` is the number per stage. The defaults are roughly those of an H100 with NVLink.
-/// Errors: Usage for unknown models and for tensor ranks that do not divide their heads.
+/// Operators of one layer of a known model, for users without measurements: matrix products by their FLOPs,
+/// element-wise ops by the bytes that they move, and, in both passes, all-reduces of the layer's output after attention
+/// and the MLP. `layers` is the number of layers per stage. The default rates are roughly those of an H100 with NVLink.
+/// Errors: Usage for unknown models and if the number of attention heads is not divisible by the tensor-parallel ranks.
 [[nodiscard]] Result<overlap::OpCosts> modelOpCosts(const std::string& preset, int tensor_ranks, int layers,
                                                     const DeviceSpeed& speed = {});
 

@@ -11,18 +11,18 @@
 
 namespace bubblescope {
 
-/// The user's description of the model that a run trains, and of its devices.
+/// The user's description of the model trained by a run, and of its devices.
 struct ModelUseRequest {
     ModelRequest model;
     int global_batch = 0;
     std::string device;
-    std::optional<double> teraflops; ///< peak of a device
+    std::optional<double> teraflops; ///< peak rate of a device
     std::optional<int> devices;
 
-    /// Empty without a model. Errors: Usage.
+    /// Empty if no model is specified. Errors: Usage.
     [[nodiscard]] Result<std::optional<TrainedModel>> trained() const;
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run) const;
-    /// For a trace without a pipeline, whose devices and steps are in `files`. Errors: also Usage, if it has no steps.
+    /// For a trace without a pipeline; its devices and steps are in `files`. Errors: also Usage, if it has no steps.
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run, const std::vector<FileActivity>& files) const;
 
     friend bool operator==(const ModelUseRequest&, const ModelUseRequest&) = default;

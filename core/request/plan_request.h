@@ -11,13 +11,13 @@
 
 namespace bubblescope {
 
-/// The user's description of the devices: the name of known ones, and rates that override it.
+/// The user's description of the devices: the name of known devices, and rates that override theirs.
 struct ClusterRequest {
     std::string device;
     int devices = 0;
     std::optional<int> per_host;
     std::optional<std::int64_t> memory; ///< bytes
-    std::optional<double> teraflops;    ///< dense 16-bit matrix products
+    std::optional<double> teraflops;    ///< rate of dense 16-bit matrix products
     std::optional<double> teraflops_fp8;
     std::optional<std::int64_t> memory_rate; ///< bytes per second
     std::optional<std::int64_t> link;
@@ -33,7 +33,7 @@ struct ClusterRequest {
     [[nodiscard]] Result<plan::Cluster> cluster() const;
 };
 
-/// A request for the best plan.
+/// A request for the best plans.
 struct PlanRequest {
     ModelRequest model;
     ClusterRequest cluster;

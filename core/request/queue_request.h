@@ -10,15 +10,15 @@
 
 namespace bubblescope {
 
-/// The user's choice of communicators.
+/// The communicators that the user has chosen.
 struct QueueRequest {
-    std::string communicators; ///< one, direction, edge, pair, tag, or a file; empty: not given
+    std::string communicators; ///< one, direction, edge, pair, tag, or a file's path; empty = not specified
     std::optional<std::int64_t> eager;
     bool receive_blocks_compute = false;
 
     [[nodiscard]] bool given() const { return !communicators.empty() || eager || receive_blocks_compute; }
-    /// Uses tags if no communicators are given. Errors: Usage; Input, also for a transfer of the order that matches no
-    /// communicator of the file.
+    /// Uses tags if no communicators are specified. Errors: Usage; Input, also if a transfer of the order matches no
+    /// communicator in the file.
     [[nodiscard]] Result<QueueModel> model(const Schedule& order) const;
 };
 

@@ -11,26 +11,26 @@
 
 namespace bubblescope {
 
-/// A recorded run to be modelled, and information that is not in its trace.
+/// A recorded run to be modelled, and information that its trace does not contain.
 struct RunModelRequest {
-    std::vector<std::string> files; ///< files or directories
+    std::vector<std::string> files; ///< paths of files or folders
     RecogniseRequest recognise;
     StepRequest steps;
-    std::string layers;              ///< per stage: "4,4,3", or a framework's layout; empty: unknown
-    double input_share = 50;         ///< percentage of a whole backward for the input gradient
+    std::string layers;              ///< per stage, such as "4,4,3", or a framework's layout; empty = unknown
+    double input_share = 50;         ///< share of the input gradient in a complete backward, in percent
     std::optional<double> max_error; ///< per cent
 
-    /// The model of the requested steps. Errors: Usage, and those of runModel().
+    /// Builds the model of the requested steps. Errors: Usage, and those of runModel().
     [[nodiscard]] Result<RunModel> model(const Run& run, const RunClocks& clocks) const;
-    /// The meaning of `layers` for a run on `pp` ranks. Errors: Usage.
+    /// Interprets `layers` for a run on `pp` ranks. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(int pp) const;
-    /// As above; if not given, the layers that the run's framework reports. Errors: Usage.
+    /// As above; if `layers` is empty, uses the layers that the run's framework reports. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(const Run& run) const;
-    /// Empty unless requested: without a limit, every model is accepted and its error reported.
+    /// Empty unless requested; without a limit, every model is accepted and its error is reported.
     [[nodiscard]] std::optional<double> mostError() const {
         return max_error ? std::optional(*max_error / 100) : std::nullopt;
     }
-    /// Files and options, for passing them to another command.
+    /// Files and options as arguments of another command.
     [[nodiscard]] std::vector<std::string> words() const;
 };
 

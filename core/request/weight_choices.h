@@ -15,29 +15,29 @@ namespace bubblescope {
 /// PyTorch's options for gathering weights, and their effect on an order.
 struct WeightChoice {
     int max_active_stages = 0;
-    std::string lookahead; ///< as for LoweringRequest::unshard_lookahead
+    std::string lookahead; ///< see LoweringRequest::unshard_lookahead
     TimeNs makespan{0};
-    std::optional<std::int64_t> peak; ///< of the fullest rank, with a memory model
+    std::optional<std::int64_t> peak; ///< memory peak of the rank with the highest peak, if there is a memory model
 };
 
-/// All choices of max_active_stages and lookahead for an order that is otherwise lowered as requested in `lowering`,
-/// the shortest step first, then the least memory, then the fewest stages. Errors: those of LoweringRequest::lowered()
-/// and simulateLowered().
+/// All combinations of max_active_stages and lookahead for an order that is otherwise lowered according to `lowering`.
+/// Sorted by step time, then by memory, then by number of stages. Errors: those of LoweringRequest::lowered() and
+/// simulateLowered().
 [[nodiscard]] Result<std::vector<WeightChoice>> weightChoices(const Schedule& order, const CostModel& costs,
                                                               LoweringRequest lowering, const QueueModel& queues,
                                                               const WeightTimes& weights, const MemoryRequest& memory);
 
-/// An op that waits for its weights although an earlier UNSHARD would shorten the wait.
+/// An op that waits for its weights although an earlier UNSHARD could shorten the wait.
 struct EarlierUnshard {
     Rank rank;
     Stage stage;
-    std::string op;      ///< that waits
-    int ops_earlier = 0; ///< number of ops by which the UNSHARD moves
-    TimeNs exposed{0};   ///< the wait
-    TimeNs hidden{0};    ///< the part that ends
+    std::string op;      ///< the waiting op
+    int ops_earlier = 0; ///< number of ops by which the UNSHARD should be moved
+    TimeNs exposed{0};   ///< duration of the wait
+    TimeNs hidden{0};    ///< part of the wait that would be hidden
 };
 
-/// For the longest waits for weights: the smallest shift that hides most. Longest hidden first.
+/// For the longest waits for weights: the smallest shift that hides the most. Sorted by hidden time, longest first.
 [[nodiscard]] Result<std::vector<EarlierUnshard>> earlierUnshards(const LoweredSchedule& lowered,
                                                                   const CostModel& costs, const QueueModel& queues,
                                                                   const WeightTimes& weights);

@@ -12,36 +12,36 @@
 
 namespace bubblescope {
 
-/// An action of a rank's runtime, with PyTorch's names, and WAIT_RECV for runtimes that wait as soon as they receive.
+/// An action of a rank's runtime with PyTorch's names, plus WAIT_RECV for runtimes that wait for a receive immediately.
 enum class ActionKind : std::uint8_t {
-    Compute,         ///< an op, or an overlapped pair of ops
+    Compute,         ///< an op or an overlapped pair of ops
     SendForward,     ///< SEND_F: posts the send of a stage's output
     ReceiveForward,  ///< RECV_F: posts the receive of a stage's input
     SendBackward,    ///< SEND_B: posts the send of the gradient for a stage's input
     ReceiveBackward, ///< RECV_B: posts the receive of the gradient for a stage's output
-    WaitSendForward, ///< WAIT_SEND_F: waits until that send has ended
+    WaitSendForward, ///< WAIT_SEND_F: waits until this send has ended
     WaitSendBackward,
-    WaitReceiveForward, ///< WAIT_RECV_F: waits until that receive has ended
+    WaitReceiveForward, ///< WAIT_RECV_F: waits until this receive has ended
     WaitReceiveBackward,
-    Unshard, ///< starts gathering a stage's weights
+    Unshard, ///< starts to gather a stage's weights
     Reshard, ///< frees a stage's weights
     ReduceGrad,
     WaitReduceGrad,
-    // Not in PyTorch: what happens to the activations that F keeps for its backward.
-    Offload,     ///< starts copying them to the host or to another rank; their memory is free when the copy has ended
-    WaitOffload, ///< waits for that copy
-    Reload,      ///< starts copying them back, after the offload has ended; the backward waits for it
-    Recompute,   ///< computes them again, because F kept only its input
+    // The following actions do not exist in PyTorch; they concern the activations that F keeps for its backward.
+    Offload,     ///< starts to copy the activations to the host or to another rank; their memory is free after the copy
+    WaitOffload, ///< waits until this copy has ended
+    Reload,      ///< starts to copy the activations back after the offload has ended; the backward waits for it
+    Recompute,   ///< recomputes the activations, because F kept only its input
 };
 
-/// An action of a rank. `stage` is the one in PyTorch's notation: the sender's own for a send, the receiver's own for a
+/// An action of a rank. `stage` is the stage in PyTorch's notation: the sender's for a send, the receiver's for a
 /// receive.
 struct Action {
     Stage stage;
     Microbatch microbatch{-1}; ///< -1 for actions on weights
-    std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in its rank's list
+    std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in the rank's list
     ActionKind kind = ActionKind::Compute;
-    bool grouped = false;   ///< a send or receive posted in the same call as the next action
+    bool grouped = false;   ///< true if this send or receive is posted in the same call as the next action
     std::int16_t peer = -1; ///< for Offload: the rank that stores the activations; -1 is the host
 
     friend bool operator==(const Action&, const Action&) = default;
@@ -65,7 +65,7 @@ struct Action {
 [[nodiscard]] constexpr bool isTransfer(ActionKind kind) {
     return isSend(kind) || isReceive(kind);
 }
-/// Only for sends, receives and waits for them.
+/// Valid only for sends, receives and waits.
 [[nodiscard]] constexpr Payload payloadOf(ActionKind kind) {
     return kind == ActionKind::SendForward || kind == ActionKind::ReceiveForward ||
                    kind == ActionKind::WaitSendForward || kind == ActionKind::WaitReceiveForward
@@ -76,7 +76,7 @@ struct Action {
 [[nodiscard]] constexpr bool movesActivations(ActionKind kind) {
     return kind >= ActionKind::Offload;
 }
-/// The stage that consumes what an action sends, receives or waits for. That stage may not exist.
+/// The stage that consumes the data that an action sends, receives or waits for. This stage may not exist.
 [[nodiscard]] constexpr Stage consumerOf(const Action& action) {
     if (isReceive(action.kind) || isReceiveWait(action.kind)) return action.stage;
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
@@ -94,32 +94,32 @@ struct Action {
     return transfer;
 }
 
-/// PyTorch's name of an action without its stage: "SEND_F". Empty for Compute.
+/// PyTorch's name of an action, without its stage: "SEND_F". Empty for Compute.
 [[nodiscard]] std::string_view actionWord(ActionKind kind);
 
-/// An order with everything that its runtime does besides computing.
+/// An order with all actions of its runtime in addition to computation.
 struct LoweredSchedule {
-    Schedule order;                           ///< only the ops
-    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty if the file only had ops
+    Schedule order;                           ///< contains only the ops
+    std::vector<std::vector<Action>> actions; ///< per rank, in execution order; empty if the file contains only ops
 
-    /// True if any rank sends or receives. If false, transfers are derived from the order.
+    /// True if at least one rank sends or receives. Otherwise, transfers are derived from the order.
     [[nodiscard]] bool hasTransfers() const;
-    /// True if any rank offloads or recomputes activations.
+    /// True if at least one rank offloads or recomputes activations.
     [[nodiscard]] bool movesActivations() const;
 };
 
-/// An order whose actions are only its ops; optimizer ops have no action. Needs routes(placement) == 1.
+/// An order whose only actions are its ops; optimizer ops have no action. Requires routes(placement) == 1.
 [[nodiscard]] LoweredSchedule withoutActions(Schedule order);
 
-/// Adds sends and receives to actions without any, so that no transfer waits for anything but its op: a rank posts all
-/// receives at its start, and each send after its op. Needs routes(placement) == 1.
+/// Adds sends and receives to actions that have none, such that each transfer waits only for its op: a rank posts all
+/// receives at the start, and each send after its op. Requires routes(placement) == 1.
 [[nodiscard]] LoweredSchedule withTransfers(LoweredSchedule lowered);
 
-/// PyTorch's name: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B"; "2OFFLOAD3@1" to rank 1. Needs an order with
-/// routes(placement) == 1.
+/// PyTorch's name of an action: "2SEND_F1", "0UNSHARD", "(0F3;3B1)OVERLAP_F_B"; "2OFFLOAD3@1" offloads to rank 1.
+/// Requires routes(placement) == 1.
 [[nodiscard]] std::string actionName(const Schedule& order, Rank rank, const Action& action);
 
-/// The cells of a rank's row in order: action names, with the members of a group in one cell, such as
+/// The cells of a rank's row in order: names of actions, with the members of a group in one cell, such as
 /// "(1SEND_F0;1RECV_B0)GROUP".
 [[nodiscard]] std::vector<std::string> actionCells(const LoweredSchedule& lowered, Rank rank);
 

@@ -11,34 +11,34 @@
 
 namespace bubblescope {
 
-/// A problem with a rank's actions other than computing.
+/// A problem with a rank's actions other than ops.
 struct ActionProblem {
-    std::string_view kind; ///< transfer, wait, weights or activations
+    std::string_view kind; ///< "transfer", "wait", "weights" or "activations"
     Rank rank;
     std::size_t action = 0; ///< index in the rank's list
     Sentence message;
     std::string hint;
 };
 
-/// Indexes sends, receives and ops by what they carry. Linear in actions.
+/// An index of sends, receives and ops by the data that they transfer or produce. Linear in the number of actions.
 class TransferEnds {
 public:
     struct Place {
         Rank rank;
-        std::int32_t action = -1; ///< -1: there is none
+        std::int32_t action = -1; ///< -1 if there is none
         [[nodiscard]] bool found() const { return action >= 0; }
     };
 
     explicit TransferEnds(const LoweredSchedule& lowered);
 
-    /// The first send of a transfer, and its first receive.
+    /// The first send and the first receive of a transfer.
     [[nodiscard]] const Place& send(Payload payload, Stage consumer, Microbatch m) const {
         return sends_[slot(payload, consumer, m)];
     }
     [[nodiscard]] const Place& receive(Payload payload, Stage consumer, Microbatch m) const {
         return receives_[slot(payload, consumer, m)];
     }
-    /// The action that contains a stage's F, or its B or I.
+    /// The action that contains the F of a stage, or its B or I.
     [[nodiscard]] const Place& compute(Payload payload, Stage stage, Microbatch m) const {
         return computes_[slot(payload, stage, m)];
     }
@@ -62,10 +62,10 @@ private:
     std::vector<Place> computes_;
 };
 
-/// Reports every transfer with a missing end or on the wrong side of its op, every wait without a send, and every op on
-/// weights that were not gathered. PyTorch does not check most of this; the job hangs or fails. If a file has no
-/// actions of a kind, its runner inserts them: a list without sends and receives, without waits, or without UNSHARD has
-/// no problem of that kind. Sorted by rank and action. Linear.
+/// Reports every transfer whose end is missing or on the wrong side of its op, every wait without a send, and every op
+/// whose weights were not gathered. PyTorch does not check most of this, so the job would hang or fail. If a file
+/// contains no actions of a kind, the program that runs it inserts them: a list without sends and receives, without
+/// waits, or without UNSHARD is not a problem. Sorted by rank and by action. Linear in the number of actions.
 [[nodiscard]] std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered);
 
 } // namespace bubblescope

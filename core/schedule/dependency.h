@@ -13,35 +13,35 @@ namespace bubblescope {
 
 class StageWays;
 
-/// Index of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
+/// Index of an op in an OpGraph: ops are numbered consecutively, rank by rank, in execution order.
 using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
 inline constexpr OpIndex kMissingOp = -2; ///< the op needs a producer that the schedule does not contain
 
-/// Limits the memory that a damaged file can request.
+/// Limits the memory that a damaged file can cause to be allocated.
 inline constexpr int kMaxSequenceSlices = 4096;
 
-/// The ops that an op waits for, besides the previous one on its rank.
+/// The ops that an op waits for, except for the previous op on its rank.
 struct Producers {
-    OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): data from the neighbouring stage
-    OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): data that the same stage kept
+    OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): sends data from the neighbouring stage
+    OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): keeps data on the same stage
 };
 
-/// The ops of one step, rank after rank, in execution order, and the sizes that they refer to.
+/// The ops of one step, rank by rank in execution order, and the sizes to which they refer.
 struct OpLists {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
     Placement placement = Placement::Loop;
     std::vector<Op> ops;
-    std::vector<OpIndex> rank_begin; ///< per rank, plus the end of the last
+    std::vector<OpIndex> rank_begin; ///< one entry per rank, plus the end of the last rank
 
     [[nodiscard]] static OpLists of(const Schedule& schedule);
 };
 
-/// The data dependencies of one step's ops. Memory: about 32 bytes per op, plus 3 ints per micro-batch, sequence slice
-/// and stage. Built in linear time, on all cores if there are many ops, from any schedule, valid or not: ops that are
-/// out of range only count in their rank's order; among duplicates the first counts. Immutable after construction.
+/// Data dependencies between the ops of one step. Needs about 32 bytes per op, plus 3 ints per micro-batch, sequence
+/// slice and stage. Built in linear time, on all cores if there are many ops, from any schedule, valid or not: ops out
+/// of range only matter for their rank's order, and duplicates of an op are ignored. Immutable after construction.
 class OpGraph {
 public:
     explicit OpGraph(OpLists lists);
@@ -49,7 +49,7 @@ public:
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(ops_.size()); }
     [[nodiscard]] int rankCount() const { return static_cast<int>(rank_begin_.size()) - 1; }
-    /// The ops of a rank, in its order.
+    /// The ops of a rank in execution order.
     [[nodiscard]] std::span<const Op> opsOf(Rank rank) const {
         return std::span(ops_).subspan(at(firstOf(rank)), at(endOf(rank) - firstOf(rank)));
     }
@@ -59,22 +59,22 @@ public:
     [[nodiscard]] const Producers& producers(OpIndex index) const { return producers_[at(index)]; }
     [[nodiscard]] OpIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] OpIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The op of the neighbouring stage that has this one as Producers::stage; kNoOp if there is none.
+    /// The op of the neighbouring stage for which this op is Producers::stage; kNoOp if there is none.
     [[nodiscard]] OpIndex consumer(OpIndex index) const;
     /// True if the op's input comes from another rank.
     [[nodiscard]] bool receives(OpIndex index) const {
         const OpIndex producer = producers(index).stage;
         return producer >= 0 && rank(producer) != rank(index);
     }
-    /// The previous op on its rank, kNoOp for the first.
+    /// The previous op on the rank; kNoOp for the first op.
     [[nodiscard]] OpIndex previous(OpIndex index) const { return index == firstOf(rank(index)) ? kNoOp : index - 1; }
 
-    /// The other half of an overlapped pair, which starts and ends with it; kNoOp for all other ops.
+    /// The other half of an overlapped pair, which starts and ends at the same time; kNoOp for all other ops.
     [[nodiscard]] OpIndex partner(OpIndex index) const { return partners_.empty() ? kNoOp : partners_[at(index)]; }
-    /// Number of slices of a micro-batch's sequence, 1 if it is not split.
+    /// Number of slices of a micro-batch's sequence; 1 if sequences are not split.
     [[nodiscard]] int sequenceSlices() const { return slices_; }
 
-    /// The F, the input gradient (B or I) or the W of a micro-batch, sequence slice and stage; kMissingOp if there is
+    /// The F, the input gradient (B or I) or the W for a micro-batch, sequence slice and stage; kMissingOp if there is
     /// none.
     [[nodiscard]] OpIndex find(OpKind kind, Microbatch microbatch, Stage stage, int sequence = 0) const;
 
@@ -83,8 +83,8 @@ public:
     /// True if inRange() is true for all ops.
     [[nodiscard]] bool allInRange() const { return all_in_range_; }
 
-    /// True if counting alone shows that the ops are those that a step needs: each forward and backward of every
-    /// micro-batch and stage once, no other op, and no half of a pair without the other. False is inconclusive.
+    /// True if counting alone shows that the ops are complete: exactly one forward and one backward for every
+    /// micro-batch and stage, no other ops, and no pair with a missing half. If false, the ops may still be complete.
     [[nodiscard]] bool plainlyComplete() const;
 
 private:
@@ -92,7 +92,7 @@ private:
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
     [[nodiscard]] int stageSlots() const;
     void indexOps();
-    /// Properties of a part of the ops.
+    /// Properties of a subset of the ops.
     struct Part {
         std::array<std::int64_t, 5> kind_count{};
         bool regular = true;
@@ -101,7 +101,7 @@ private:
     [[nodiscard]] Part indexRank(Rank rank);
     void linkPairs();
     void linkProducers();
-    /// Links the ops in [begin, end); false if there is a W without its I.
+    /// Links the ops in [begin, end); returns false if there is a W without an I.
     [[nodiscard]] bool linkProducers(const StageWays& ways, OpIndex begin, OpIndex end);
     void placeStages();
 
@@ -118,21 +118,21 @@ private:
     std::vector<OpIndex> partners_; ///< empty if nothing overlaps
     std::vector<Stage> stages_;     ///< rank · v + chunk -> stage
     std::array<std::int64_t, 5> kind_count_{};
-    bool regular_ = true; ///< no op is out of range, a duplicate, a lone half of a pair, or a W without its I
+    bool regular_ = true; ///< no op is out of range, a duplicate, half of an incomplete pair, or a W without its I
     bool all_in_range_ = true;
     bool overlaps_ = false;
 };
 
-/// Runs the graph without times. Calls visit(op, partner) once for every op that can run, or once for the two halves of
-/// an overlapped pair (`partner` is kNoOp otherwise), after all its inputs and its rank's earlier ops. Returns the op
-/// that each blocked rank cannot start; empty = no deadlock. Linear in the number of ops.
+/// Executes the graph without times. Calls visit(op, partner) once for every op that can run, after all of its inputs
+/// and all earlier ops of its rank. The two halves of an overlapped pair share a call; for other ops, `partner` is
+/// kNoOp. Returns the next op of each blocked rank; empty if there is no deadlock. Linear in the number of ops.
 template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {
-        OpIndex head = 0;          ///< the op to run next; all earlier ones have run
-        OpIndex waits_for = kNoOp; ///< the op of another rank that blocks it
-        int next_waiter = -1;      ///< next in the list of ranks that wait for the same rank
-        int first_waiter = -1;     ///< the first of the ranks that wait for this one
+        OpIndex head = 0;          ///< the next op to run; all earlier ops have run
+        OpIndex waits_for = kNoOp; ///< op of another rank for which this rank waits
+        int next_waiter = -1;      ///< next rank in the list of ranks that wait for the same rank
+        int first_waiter = -1;     ///< first rank in the list of ranks that wait for this one
     };
     std::vector<RankState> ranks(static_cast<std::size_t>(graph.rankCount()));
     std::vector<int> runnable;
@@ -165,7 +165,7 @@ template <class Visit>
             self.waits_for = missing;
             self.next_waiter = std::exchange(other.first_waiter, rank);
         }
-        // Waiters whose input is available run next; the others stay in the list.
+        // Waiters whose input is available run next; the others remain in the list.
         int waiter = std::exchange(self.first_waiter, -1);
         while (waiter >= 0) {
             RankState& other = ranks[Rank{waiter}.index()];
@@ -185,10 +185,10 @@ template <class Visit>
     return blocked;
 }
 
-/// An order in which all ops can run, or the ops at which execution deadlocks.
+/// Either an order in which all ops can run, or the ops at which execution deadlocks.
 struct ExecutionOrder {
     std::vector<OpIndex> order;
-    std::vector<OpIndex> blocked; ///< as visitInOrder() returns it
+    std::vector<OpIndex> blocked; ///< the ops returned by visitInOrder()
 };
 
 [[nodiscard]] ExecutionOrder executionOrder(const OpGraph& graph);

@@ -8,29 +8,29 @@
 
 namespace bubblescope {
 
-/// The paths (ways) of micro-batches through the stages: one per copy of a model on the ranks. With one pipeline, the
-/// only path passes all stages in turn. Two pipelines in opposite directions have two paths. If each has one stage per
-/// rank, the second may also consist of several copies of a smaller model, each on the same number of ranks and with
-/// its own path. The first copy begins at the last rank. Holds only a few integers.
+/// The paths (ways) of micro-batches through the stages: one path per copy of a model on the ranks. With one pipeline,
+/// the only path contains all stages in order. Two pipelines in opposite directions have two paths. If each of them has
+/// one stage per rank, the second pipeline may also consist of several copies of a smaller model, each with its own
+/// path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
 class StageWays {
 public:
     struct Way {
-        int first = 0; ///< number of its first stage
-        int count = 0; ///< number of stages; their numbers are routes() apart
+        int first = 0; ///< number of the first stage
+        int count = 0; ///< number of stages; stage numbers are routes() apart
     };
 
-    /// The number of `copies` of the second pipeline's model must satisfy copiesFit().
+    /// `copies`, the number of copies of the second pipeline's model, must satisfy copiesFit().
     StageWays(Placement placement, int pp, int vpp, int copies);
 
     [[nodiscard]] static bool copiesFit(Placement placement, int pp, int vpp, int copies);
-    /// Derives the copies from the ops, see secondCopies(). The sizes must be positive. O(ops).
+    /// Determines the copies from the ops, see secondCopies(). The sizes must be positive. O(ops).
     [[nodiscard]] static StageWays of(const Schedule& schedule);
 
     [[nodiscard]] std::vector<Way> all() const;
     [[nodiscard]] int copies() const { return cut_ == 0 ? 1 : stages_ / 2 / cut_; }
-    /// The difference between the numbers of neighbouring stages.
+    /// Difference between the numbers of neighbouring stages.
     [[nodiscard]] int apart() const { return apart_; }
-    /// The stages that send activations (before) and gradients (after) to a stage; none at the ends of its path.
+    /// The stages from which a stage receives activations (before) and gradients (after); none at the ends of its path.
     [[nodiscard]] std::optional<Stage> before(Stage stage) const {
         if (stage.value < apart_ || (cut_ > 0 && begins(stage.value))) return std::nullopt;
         return Stage{stage.value - apart_};
@@ -47,7 +47,7 @@ private:
 
     int stages_;
     int apart_;
-    int cut_ = 0; ///< number of stages per copy; 0 = pipelines are not cut
+    int cut_ = 0; ///< number of stages per copy; 0 = the pipelines are not divided
 };
 
 /// Number of copies of a smaller model that form the second of two pipelines, derived from the ops: if its stages
@@ -60,7 +60,7 @@ template <class Taken>
     struct Range {
         int first, last;
     };
-    std::vector<Range> ranges; // stages of the second pipeline that are passed, as ranges
+    std::vector<Range> ranges; // ranges of the second pipeline's stages that are used
     int longest = 0;
     for (int m = 0; m < microbatches; ++m) {
         Range range{pp, -1};

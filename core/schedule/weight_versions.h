@@ -7,31 +7,31 @@
 
 namespace bubblescope {
 
-/// The number of optimizer ops of a rank that other ops follow. Those after all other ops end the step and are not part
-/// of its order.
+/// Number of optimizer ops on a rank that are followed by other ops. Optimizer ops after all other ops end the step and
+/// are not part of its order.
 [[nodiscard]] int updatesWithin(const std::vector<Op>& ops);
-/// True if a rank of the order has such ops.
+/// True if a rank of the order has optimizer ops that are followed by other ops.
 [[nodiscard]] bool updatesWithinStep(const Schedule& order);
 
-/// The weights that micro-batches see in an order that updates them within the step: a pipeline without a flush. A
-/// version is a number of updates since the step began. The update at the end of the step counts, although the order
-/// does not list it.
+/// The weights that micro-batches use in an order that updates weights within the step, that is, a pipeline without a
+/// flush. A version is the number of updates since the start of the step. The update at the end of the step counts,
+/// although it is not part of the order.
 struct WeightVersions {
     int updates = 1; ///< per step
-    /// By micro-batch: the update that applies its gradient.
+    /// By micro-batch: index of the update that applies its gradient.
     std::vector<int> update_of;
-    /// By stage, then micro-batch: the version of its forward and backward.
+    /// By stage, then by micro-batch: the version used by its forward and backward.
     std::vector<std::vector<int>> used;
-    /// By rank: the largest number of versions held at once.
+    /// By rank: the maximum number of versions stored at the same time.
     std::vector<int> held;
 
-    /// Updates between the weights of a gradient and those that it changes: the largest of any micro-batch.
+    /// Maximum number of updates between the weights that a gradient is based on and those that it changes.
     [[nodiscard]] int delay(Stage stage) const;
 };
 
-/// Forwards use the newest weights of their rank if the order is PipeDream's with stashing. In all other orders, all
-/// micro-batches of an update use the same version on all ranks: the newest that each rank has when it begins with
-/// them. Errors: Input, if ranks update after different micro-batches or not in their order.
+/// Forwards use the newest weights of their rank if the order is that of PipeDream with weight stashing. In all other
+/// orders, all micro-batches of an update use the same version on all ranks: the newest one that each rank has when it
+/// starts with these micro-batches. Errors: Input, if ranks update after different micro-batches or out of order.
 [[nodiscard]] Result<WeightVersions> weightVersions(const Schedule& schedule);
 
 } // namespace bubblescope

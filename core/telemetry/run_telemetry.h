@@ -9,22 +9,22 @@
 #include <span>
 #include <string>
 
-/// Steps and findings as OpenTelemetry's spans and metrics. Every step is a trace of its own, whose findings are child
+/// Steps and findings as spans and metrics of OpenTelemetry. Every step is a separate trace, whose findings are child
 /// spans.
 namespace bubblescope::telemetry {
 
-/// All steps of an analysed run, the ranks of its typical step, the findings, and metrics of the typical step. A
-/// trace's clock need not be the time of day, so its last step is placed to end `now`; an attribute of the resource
-/// states this. `name` distinguishes runs: the same name and run give the same identifiers.
+/// All steps of an analysed run, the ranks of its typical step, its findings, and metrics of its typical step. A
+/// trace's clock may differ from the time of day, so the last step is shifted to end at `now`; a resource attribute
+/// documents this. `name` distinguishes runs: the same name and run result in the same identifiers.
 [[nodiscard]] otlp::Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<ModelUse>& use,
                                        const std::string& name, TimeNs now);
 
-/// Follows a live view.
+/// Converts events of a live view to telemetry.
 class LiveTelemetry {
 public:
     LiveTelemetry(std::string name, TimeNs began) : name_(std::move(name)), began_(began) {}
 
-    /// The steps and findings among these events, which happened just before `now`, and the state of the view.
+    /// The steps and findings in these events, which occurred directly before `now`, and the state of the view.
     [[nodiscard]] otlp::Telemetry of(std::span<const live::LiveEvent> events, const live::LiveAnalyzer& analyzer,
                                      TimeNs now) const;
 

@@ -18,16 +18,16 @@
 
 namespace bubblescope {
 
-/// The tensors that checks compare, with their names in records. Within a layer they are in the order of computation,
-/// so the first mismatch is nearest to the cause.
+/// Tensors that checks compare, with their names in records. Within a layer, the tensors are in order of computation,
+/// so that the first mismatch is the closest to the cause.
 enum class CheckedTensor : std::uint8_t {
     // forward
     Normalised, ///< output of a normalisation
-    Deviations, ///< the normalisation's divisors, one per row
+    Deviations, ///< divisors of the normalisation, one per row
     Columns,    ///< queries, keys and values
     Attention,  ///< softmax weights
     Attended,
-    Part,   ///< partial sum, before the reduction over the ranks that share the stage
+    Part,   ///< partial sum, before it is reduced over the ranks that share the stage
     Hidden, ///< of the MLP, before its GELU
     Loss,
     LogitsGradient,
@@ -41,68 +41,68 @@ enum class CheckedTensor : std::uint8_t {
     InputGradient,
     // gradients with respect to the weights
     WeightGradient,
-    // outside of layers
+    // weights outside of layers
     Weights,
     GradientSum,
-    Activation, ///< of transfers
+    Activation, ///< tensor of a transfer
     Gradient,
-    Product, ///< of known answers: matrix product, sums, copy
+    Product, ///< known answers: matrix product, sums, copy
     Sums,
     Copy,
 };
 
-/// The name in records and messages: "output", "input gradient".
+/// Name in records and messages, such as "output" or "input gradient".
 [[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
-/// Inverse of tensorName(); also accepts dashes between words.
+/// Inverse of tensorName(); also accepts dashes instead of blanks.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
-/// The subject of a check.
+/// The object of a check.
 enum class CheckKind : std::uint8_t {
-    Replay,      ///< re-executes an op of one layer on this step's inputs and compares with the first execution
-    KnownAnswer, ///< compares a computation on stored inputs with its stored answer
-    Transfer,    ///< compares received data with the data that the peer sent
-    Replicas,    ///< compares weights or summed gradients across ranks that must hold equal ones
-    Weights,     ///< compares current weights with those that the optimizer wrote
-    Elsewhere,   ///< like Replay, but another rank re-executes
+    Replay,      ///< re-executes an op of one layer with this step's inputs, for comparison with the first execution
+    KnownAnswer, ///< runs a computation on stored inputs and compares the result with a stored answer
+    Transfer,    ///< compares received data with the data sent by the peer
+    Replicas,    ///< compares weights or summed gradients across ranks that must hold equal values
+    Weights,     ///< compares current weights with those written by the optimizer
+    Elsewhere,   ///< same as Replay, but re-executed by another rank
 };
 
 enum class CheckOutcome : std::uint8_t {
     Equal,
     Mismatch,
-    Aborted, ///< started, then aborted because the step was waiting
-    Skipped, ///< planned, but not started because it would not have fitted
+    Aborted, ///< started, but aborted because the step was waiting for it
+    Skipped, ///< planned, but not started because there was not enough time
 };
 
-/// The result of repeating a check that found a mismatch.
+/// Conclusion from repeating a check that found a mismatch.
 enum class Verdict : std::uint8_t {
-    Open,       ///< not repeated, or not repeatable
-    Transient,  ///< repeated on the same rank: both executions agree
-    Device,     ///< this rank deviates again but another does not: suspect this rank's hardware
-    Everywhere, ///< repetitions on other ranks deviate from each other too: the code is not deterministic
+    Open,       ///< not repeated, or cannot be repeated
+    Transient,  ///< repeated on the same rank, and both repetitions agree
+    Device,     ///< this rank deviates again but another rank does not: its hardware is suspect
+    Everywhere, ///< repetitions on other ranks also deviate from each other: the code is not deterministic
 };
 
-/// The place of a difference inside a tensor.
+/// Location and extent of a difference inside a tensor.
 struct TensorDifference {
-    std::int64_t elements = 0; ///< in the tensor
+    std::int64_t elements = 0; ///< number of elements in the tensor
     std::int64_t differing = 0;
     std::int64_t first = 0;          ///< index of the first differing element, in memory order
-    std::uint64_t first_bits = 0;    ///< its bits in the first execution
-    std::uint64_t second_bits = 0;   ///< its bits in the second execution
-    std::optional<std::int64_t> ulp; ///< distance between the two in units in the last place; none if either is NaN
+    std::uint64_t first_bits = 0;    ///< bits of this element in the first execution
+    std::uint64_t second_bits = 0;   ///< bits of this element in the second execution
+    std::optional<std::int64_t> ulp; ///< distance between both in units in the last place; none if either is NaN
 };
 
-/// A planned check and its outcome. Times are on the clock of the run's trace.
+/// A planned check and its result. Times are on the clock of the run's trace.
 struct CheckRecord {
     CheckKind kind = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
     int step = 0;
-    Rank rank;       ///< in its pipeline
+    Rank rank;       ///< rank in its pipeline
     int replica = 0; ///< index of the replica
     int tensor_rank = 0;
-    Op op;                   ///< for a transfer, the op that consumes it; for weights, the optimizer op
-    int layer = 0;           ///< counted over the whole model
-    std::string tensor;      ///< a tensorName(); for a mismatch, the first tensor that differs
+    Op op;                   ///< for a transfer, the op that uses the data; for weights, the optimizer op
+    int layer = 0;           ///< index in the whole model
+    std::string tensor;      ///< name from tensorName(); for a mismatch, the first tensor that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sent data, or the stored answer
     std::uint64_t second = 0;
     TimeNs start{0};
@@ -110,25 +110,25 @@ struct CheckRecord {
     std::optional<TensorDifference> difference; ///< for a mismatch, if both tensors were available
 };
 
-/// "F3.1 layer 5".
+/// Name of a check, such as "F3.1 layer 5".
 [[nodiscard]] std::string checkName(const CheckRecord& check);
 
-/// The digest of a computed tensor, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence) in two
-/// runs of the same model identify the same values, regardless of the split into stages and the order of ops.
+/// Digest of a computed tensor, used to compare runs. In two runs of the same model, equal values of (step, kind,
+/// layer, tensor, micro-batch, sequence) identify a tensor, regardless of the split into stages and the order of ops.
 struct DigestRecord {
     int step = 0;
     Rank rank;
     int replica = 0;
     int tensor_rank = 0;
     Op op;
-    int layer = 0; ///< counted over the whole model
+    int layer = 0; ///< index in the whole model
     std::string tensor;
     std::uint64_t digest = 0;
     TimeNs time{0}; ///< time at which the tensor was complete
 };
 
-// The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights",
-// "elsewhere"; "equal", "mismatch", "aborted", "skipped"; "open", "transient", "device", "everywhere".
+// Names in traces, JSON and messages: "replay", "known-answer", "transfer", "replicas", "weights", "elsewhere";
+// "equal", "mismatch", "aborted", "skipped"; "open", "transient", "device", "everywhere".
 [[nodiscard]] std::string_view checkKindName(CheckKind kind);
 [[nodiscard]] std::string_view checkOutcomeName(CheckOutcome outcome);
 [[nodiscard]] std::string_view verdictName(Verdict verdict);
@@ -150,7 +150,7 @@ void fields(Wire& wire, CheckRecord& value) {
          difference);
 }
 
-/// The position of a rank in the job.
+/// Position of a rank in the job.
 struct CheckPlace {
     int replica = 0;
     Rank rank; ///< in its pipeline
@@ -164,32 +164,32 @@ template <class Record>
     return {record.replica, record.rank, record.tensor_rank};
 }
 
-/// The hardware of a rank. Fields are empty if the trace does not name it.
+/// Hardware of a rank. Fields that are missing in the trace are empty.
 struct CheckedDevice {
     std::string host;
-    std::string device; ///< "GPU-3f…": identifies a GPU across restarts
+    std::string device; ///< such as "GPU-3f…", which identifies a GPU across restarts
 
-    /// "device GPU-3f… of host node7".
+    /// Text such as "device GPU-3f… of host node7".
     [[nodiscard]] Sentence text() const;
     friend bool operator==(const CheckedDevice&, const CheckedDevice&) = default;
 };
 
-/// The checks and digests of a run's traces, including those of incomplete steps.
+/// Checks and digests from a run's traces, including those of incomplete steps.
 struct CheckLog {
-    std::vector<CheckRecord> checks;   ///< by place, step and time
-    std::vector<DigestRecord> digests; ///< by place, step and time
+    std::vector<CheckRecord> checks;   ///< sorted by place, step and time
+    std::vector<DigestRecord> digests; ///< sorted by place, step and time
     std::map<CheckPlace, CheckedDevice> devices;
 
     [[nodiscard]] bool empty() const { return checks.empty() && digests.empty(); }
-    /// Sorts the records as above.
+    /// Sorts the records as described above.
     void sort();
 };
 
-/// The intervals in which each rank of a step ran checks, on the step's clock: sorted by start, with overlapping
-/// intervals merged.
+/// Intervals in which each rank of a step ran checks, on the step's clock: sorted by start, with overlapping intervals
+/// merged.
 using StepReplays = std::vector<std::vector<std::pair<TimeNs, TimeNs>>>;
 
-/// One entry per step, for the first rank of each tensor-parallel group, as in StepTimeline; empty if checks took no
+/// One entry per step for the first rank of each tensor-parallel group, as in StepTimeline; empty if checks took no
 /// time.
 [[nodiscard]] std::vector<StepReplays> replaysOf(const CheckLog& log, std::span<const StepTimeline> steps);
 

@@ -4,8 +4,8 @@
 
 namespace bubblescope::colours {
 
-// Fill colours of ops on light backgrounds, shared by the app's light theme and drawings in files. They differ in hue
-// and lightness, so that colour-blind readers and greyscale prints can distinguish them.
+// Fill colours of ops on light backgrounds, used both in the app's light theme and in exported drawings. They differ in
+// hue and lightness, so that colour-blind readers and greyscale prints can distinguish them.
 inline constexpr const char* kForward = "#2f6db5";
 inline constexpr const char* kBackward = "#f0b13c";
 inline constexpr const char* kBackwardInput = "#d9642f";
@@ -18,7 +18,7 @@ inline constexpr const char* kDimText = "#5d6873";
 inline constexpr const char* kBubbleGround = "#f1f2f4";
 inline constexpr const char* kBubbleHatch = "#c4cad1";
 
-/// The highest chunk has this fraction of its kind's colour; the rest is background.
+/// The colour of the highest chunk contains this fraction of its kind's colour and otherwise background.
 inline constexpr double kChunkMix = 0.5;
 
 struct Rgb {
@@ -30,11 +30,11 @@ struct Rgb {
 /// Parses "#rrggbb".
 [[nodiscard]] Rgb parseRgb(std::string_view text);
 
-/// Mixes `share` of `to` into `from`.
+/// Mixes two colours, where `share` is the fraction of `to`.
 [[nodiscard]] Rgb mixed(const Rgb& from, const Rgb& to, double share);
 
-/// True if black text is more readable than white on the background `ground`: its relative luminance (WCAG) is above
-/// the value at which both contrasts are equal.
+/// True if black text is more readable than white text on the background `ground`: its relative luminance (WCAG) is
+/// higher than the value for which both contrasts are equal.
 [[nodiscard]] bool takesBlackText(const Rgb& ground);
 
 } // namespace bubblescope::colours

@@ -8,24 +8,24 @@
 
 namespace bubblescope {
 
-/// Describes a run in Bubblescope's own trace files, once per file. Traces of other programs have none.
+/// Description of a run in Bubblescope's own trace files, stored once per file. Traces from other programs have none.
 struct RunInfo {
     std::string source;   ///< "simulate" or "run"
-    std::string backend;  ///< "cpu"; empty for a simulation
-    std::string schedule; ///< family name
+    std::string backend;  ///< such as "cpu"; empty for a simulation
+    std::string schedule; ///< name of the schedule family
     std::string flavor;
     int pp = 1;
-    int dp = 1; ///< replicas of the pipeline
-    int tp = 1; ///< ranks that share each stage of a replica
+    int dp = 1; ///< number of replicas of the pipeline
+    int tp = 1; ///< number of ranks that share each stage of a replica
     int microbatches = 1;
     int vpp = 1;
     int steps = 0; ///< number of steps to train; 0 if unknown
     Placement placement = Placement::Loop;
-    bool paced = false;       ///< ops were delayed to their nominal times on an emulated device clock
-    TimeNs pace_tolerance{0}; ///< an op later than this keeps its actual end
-    std::string faults;       ///< injected faults, as specified; empty if none
+    bool paced = false;       ///< true if ops were delayed to their nominal times on an emulated device clock
+    TimeNs pace_tolerance{0}; ///< an op that is later than this keeps its actual end
+    std::string faults;       ///< injected faults as specified by the user; empty if none
 
-    /// Also fills in the fields that follow from the executed schedule.
+    /// Also sets the fields that follow from the executed schedule.
     [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {
         RunInfo info;
         info.source = std::move(source);

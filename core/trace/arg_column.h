@@ -10,13 +10,13 @@
 
 namespace bubblescope {
 
-/// The id of a set of args for each slice. The ids of one file mostly differ in their lower halves, so an entry stores
-/// that half and an index of its upper half: 4 bytes if only one upper half occurs, 5 up to 256, 6 up to 65,536,
-/// otherwise the whole id (8 bytes). Immutable; thread-safe.
+/// Id of the set of args of each slice. Most ids of a file differ only in their lower halves. An entry therefore
+/// consists of the lower half and an index of the upper half: 4 bytes if only one upper half occurs, 5 for up to 256, 6
+/// for up to 65,536, and otherwise the complete id (8 bytes). Immutable; thread-safe.
 class ArgColumn {
 public:
     ArgColumn() = default;
-    /// Empty if all ids are 0. Nothing if the job is stopped.
+    /// Empty if all ids are 0. Returns nullopt if the job is stopped.
     [[nodiscard]] static std::optional<ArgColumn> of(std::vector<ArgSetId> sets, const JobControl& control);
 
     [[nodiscard]] ArgSetId operator[](std::size_t slice) const {
@@ -26,16 +26,16 @@ public:
         const std::size_t upper = !few_.empty() ? few_[slice] : !many_.empty() ? many_[slice] : 0;
         return uppers_[upper] | lower;
     }
-    /// Memory in bytes.
+    /// Memory usage in bytes.
     [[nodiscard]] std::size_t bytes() const;
 
 private:
-    static constexpr std::uint32_t kNone = UINT32_MAX; ///< lower half that marks a slice without args
+    static constexpr std::uint32_t kNone = UINT32_MAX; ///< value of the lower half for a slice without args
 
-    std::vector<std::uint32_t> lower_; ///< empty if no slice has args, or all are in `whole_`
-    std::vector<std::uint8_t> few_;    ///< index of the upper half, if there are several
-    std::vector<std::uint16_t> many_;  ///< as `few_`, for more than 256 upper halves
-    std::vector<ArgSetId> uppers_;     ///< upper halves, with lower bits 0
+    std::vector<std::uint32_t> lower_; ///< empty if no slice has args, or if all ids are in `whole_`
+    std::vector<std::uint8_t> few_;    ///< index of the upper half, if there are several upper halves
+    std::vector<std::uint16_t> many_;  ///< same as `few_`, for more than 256 upper halves
+    std::vector<ArgSetId> uppers_;     ///< upper halves, with zeros in the lower bits
     std::vector<ArgSetId> whole_;
 };
 

@@ -4,8 +4,8 @@
 
 namespace bubblescope {
 
-/// True if the files of a trace do not overlap in time: most of the trace's span is an empty gap between two of them,
-/// as when traces of different days are opened together. O(slices).
+/// True if the files of a trace do not overlap in time, because most of the trace's span is a gap between two files, as
+/// for traces of different days. Linear in the number of slices.
 [[nodiscard]] bool filesAreApart(const Trace& trace);
 
 } // namespace bubblescope

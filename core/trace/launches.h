@@ -7,19 +7,19 @@
 #include <optional>
 #include <string_view>
 
-/// Profilers link a host call to the device work that it launched: both carry a correlation id, unique within their
-/// process.
+/// Profilers connect a host call with the device work that it launched: both have the same correlation id, which is
+/// unique within their process.
 
 namespace bubblescope {
 
-/// Categories of host calls: Kineto's (the current ones for any accelerator, and those of 2021), Paddle's, and
-/// rocprofv3's.
+/// Categories of host calls: those of Kineto (the current ones for all accelerators, and those of 2021), of Paddle, and
+/// of rocprofv3.
 inline constexpr std::array<std::string_view, 13> kLaunchCategories{
     "cuda_runtime",        "cuda_driver",        "hip_runtime",    "mtia_runtime", "xpu_runtime",
     "xpu_driver",          "glow_runtime",       "CudaRuntime",    "Runtime",      "hip_api",
     "privateuse1_runtime", "privateuse1_driver", "hip_runtime_api"};
 
-/// The correlation id of a call, or of the work that it launched; nothing if there is none.
+/// Correlation id of a call, or of the work that the call launched; empty if there is none.
 [[nodiscard]] std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice);
 
 } // namespace bubblescope

@@ -12,18 +12,18 @@
 
 namespace bubblescope {
 
-/// The label in a process's name that identifies its rank, where a tool merged the files of several ranks.
+/// The part of a process's name that identifies its rank, if a tool merged the files of several ranks.
 struct ProcessLabel {
-    std::string text; ///< "[TP00-PP01]", "rank 3": equal for all processes of one rank
+    std::string text; ///< such as "[TP00-PP01]" or "rank 3"; equal for all processes of a rank
     std::optional<std::int32_t> rank;
 };
-/// Recognises "[TP00-PP01] 4711", "rank 3: python", "python (rank 3)"; nothing for other names.
+/// Recognises "[TP00-PP01] 4711", "rank 3: python" and "python (rank 3)"; empty for other names.
 [[nodiscard]] std::optional<ProcessLabel> labelOfProcess(std::string_view name);
 
-/// Splits a file of several processes into one TraceFile per process that ran operators or launched device work,
+/// Splits a file with several processes into one TraceFile per process that ran operators or launched device work,
 /// because correlation, flow and thread ids are unique only within a process. Devices are assigned to the process that
-/// launched their work, matched by label, by number, or else by correlation id. Anything else stays with the first
-/// process.
+/// launched their work, which is determined by label, by number, or else by correlation id. All other tracks remain in
+/// the first process.
 class ProcessSplitter {
 public:
     ProcessSplitter(Trace& trace, DiagnosticLog& log, const JobControl& control)

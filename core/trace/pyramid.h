@@ -11,22 +11,22 @@
 
 namespace bubblescope {
 
-/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). Adjacent views at the same zoom
-/// therefore share their borders.
+/// Pixels of equal length, starting at time 0: pixel k is [border(k), border(k + 1)). Adjacent views at the same zoom
+/// level therefore have common borders.
 class PixelGrid {
 public:
-    /// `count` pixels have a total length of `length`; both must be positive.
+    /// The total length of `count` pixels is `length`; both must be positive.
     PixelGrid(TimeNs length, std::size_t count)
         : count_(static_cast<std::int64_t>(count)), whole_(length.count() / count_), rest_(length.count() % count_) {}
 
     [[nodiscard]] TimeNs border(std::int64_t pixel) const;
-    /// The pixel that begins nearest to a time.
+    /// Pixel whose start is nearest to a time.
     [[nodiscard]] std::int64_t nearest(TimeNs time) const;
 
-    /// Steps from border to border without dividing.
+    /// Advances from border to border without divisions.
     class Walk {
     public:
-        /// Starts at the beginning of `pixel`.
+        /// Starts at the left border of `pixel`.
         Walk(const PixelGrid& grid, std::int64_t pixel);
         [[nodiscard]] std::int64_t next() {
             at_ += grid_.whole_;
@@ -38,7 +38,7 @@ public:
             return at_;
         }
 
-        /// The approximate end of the next `pixels` pixels; too early by at most a nanosecond per pixel.
+        /// Approximate end of the next `pixels` pixels; too early by at most a nanosecond per pixel.
         [[nodiscard]] std::int64_t after(std::size_t pixels) const {
             return at_ + grid_.whole_ * static_cast<std::int64_t>(pixels);
         }
@@ -52,47 +52,47 @@ public:
 
 private:
     std::int64_t count_;
-    std::int64_t whole_; ///< whole nanoseconds per pixel …
+    std::int64_t whole_; ///< integer nanoseconds per pixel …
     std::int64_t rest_;  ///< … and the remainder over all pixels
 };
 
-/// Summarises what a track does in an interval of time, for views where one pixel covers thousands of slices.
+/// Summarises the activity of a track in time intervals, for views in which one pixel covers thousands of slices.
 ///
-/// Leaves begin at every 16th slice of a track, so they are short where slices are dense. Each leaf, each group of
-/// eight leaves, and so on, stores how long the track is busy in it and which key takes most of that time. An interval
-/// is assembled from the largest nodes inside it; at its borders the slices are read individually. Times and counts are
-/// therefore exact at every zoom, at a cost of O(log n) per pixel.
+/// A leaf starts at every 16th slice of a track, so leaves are short where slices are dense. Each leaf, each group of
+/// eight leaves, and so on, stores for how long the track is busy in it and which key uses most of this time. An
+/// interval is composed of the largest nodes inside it; at its borders, slices are read individually. Therefore, times
+/// and counts are exact at every zoom level, and a pixel costs O(log n).
 ///
-/// Memory: 2.3 bytes per slice, plus 8 for each slice that is open where a leaf begins. Immutable; any number of
-/// threads may read. Keeps the trace alive.
+/// Uses 2.3 bytes per slice, plus 8 bytes for each slice that is open at the start of a leaf. Immutable; any number of
+/// threads may read it. Keeps the trace alive.
 class Pyramid {
 public:
-    /// `keys` distinguish slices, one entry per slice of the trace (names, categories). Uses all cores. Errors:
-    /// Cancelled.
+    /// `keys` distinguish slices (by name or category) and have one entry per slice of the trace. Uses all cores.
+    /// Errors: Cancelled.
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, std::vector<StringId> keys,
                                                const JobControl& control);
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, const JobControl& control);
 
     struct Column {
         TimeNs busy{0};           ///< time during which at least one slice runs
-        std::uint32_t slices = 0; ///< number of slices that start in it
-        /// The key of the innermost slices that takes more than half of `busy`; if none does, one that takes much of
-        /// it. 0 if nothing runs.
+        std::uint32_t slices = 0; ///< number of slices that start in the interval
+        /// Key of the innermost slices with more than half of `busy`; if there is none, a key with a large share. 0 if
+        /// no slice runs.
         StringId key = 0;
 
         friend bool operator==(const Column&, const Column&) = default;
     };
-    /// Divides [from, to) into out.size() columns of almost equal width, see border().
+    /// Divides [from, to) into out.size() columns of nearly equal width, see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
-    /// As above, for the pixels of a grid, starting at `first`.
+    /// As above, for the pixels of a grid starting with `first`.
     void columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const;
-    /// The start of column `index` of `count`.
+    /// Start of column `index` out of `count` columns.
     [[nodiscard]] static TimeNs border(TimeNs from, TimeNs to, std::size_t index, std::size_t count);
 
-    /// The slices that run or start in [from, to), sorted by start, outer ones first.
+    /// The slices that run or start in [from, to), sorted by start, outer slices first.
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, TimeNs from, TimeNs to) const;
 
-    /// True if few enough slices start in [from, to) for most of them to be drawn individually on `pixels` pixels.
+    /// True if so few slices start in [from, to) that most of them can be drawn individually on `pixels` pixels.
     [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 
     [[nodiscard]] std::size_t bytes() const;
@@ -100,30 +100,30 @@ public:
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    /// Busy time and the leading key: a time-weighted majority vote (Boyer and Moore). Votes can be merged, and a key
-    /// with more than half of the time always wins.
+    /// Busy time and the leading key, determined by a time-weighted majority vote (Boyer and Moore). Votes can be
+    /// merged, and a key with more than half of the time always wins.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
         StringId key = 0;
         std::uint32_t open =
-            kNone; ///< for a leaf: the innermost slice that is open where it begins, as an index into open_
+            kNone; ///< for a leaf: index into open_ of the innermost slice that is open at the start of the leaf
 
         void add(StringId other, std::int64_t time, std::int64_t ahead);
     };
-    /// A slice that is open where a leaf begins, and the slice around it.
+    /// A slice that is open at the start of a leaf, and the slice that encloses it.
     struct Open {
         SliceId slice;
         std::uint32_t outer;
     };
-    /// One track's nodes: its leaves, then each level above.
+    /// The nodes of one track: its leaves, followed by each higher level.
     struct Index {
         SliceId first = 0;
         SliceId end = 0;
         std::int64_t last_end = 0;
         std::vector<Node> nodes;
         std::vector<std::int64_t>
-            begins; ///< where the leaves begin: columns() searches these, so they are stored together
+            begins; ///< start of each leaf, stored contiguously because columns() searches in them
         std::vector<Open> open;
 
         [[nodiscard]] std::size_t leaves() const;
@@ -147,7 +147,7 @@ private:
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;
-    std::vector<StringId> keys_; ///< if empty, the keys are the slices' names
+    std::vector<StringId> keys_; ///< keys of the slices; if empty, their names
     std::vector<Index> tracks_;
 };
 

@@ -8,11 +8,11 @@
 
 namespace bubblescope {
 
-/// Index of a text in a StringPool. The empty text is always 0.
+/// Index of a text in a StringPool. The empty text always has index 0.
 using StringId = std::uint32_t;
 
-/// Stores each distinct text once. Ids are dense and never change; views stay valid as long as the pool lives, even if
-/// it is moved. Several threads may read while nothing is interned.
+/// Stores each distinct text once. Ids are consecutive and never change; views remain valid as long as the pool exists,
+/// even if it is moved. Several threads may read as long as no text is interned.
 class StringPool {
 public:
     StringPool();
@@ -23,13 +23,13 @@ public:
     ~StringPool() = default;
 
     [[nodiscard]] StringId intern(std::string_view text);
-    /// The id of an interned text, or 0 (which is also the id of the empty text).
+    /// Id of an interned text, or 0 (which is also the id of the empty text).
     [[nodiscard]] StringId find(std::string_view text) const;
     [[nodiscard]] std::string_view text(StringId id) const { return texts_[id]; }
     [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
 private:
-    std::deque<std::string> texts_; // a deque never moves its elements, so the map's keys can be views of them
+    std::deque<std::string> texts_; // a deque never moves its elements, so the keys of the map can be views of them
     std::unordered_map<std::string_view, StringId> ids_;
 };
 

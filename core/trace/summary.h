@@ -8,32 +8,32 @@
 
 namespace bubblescope {
 
-/// A thread, stream or lane as in the file. Includes the rows that Trace split off because slices overlapped.
+/// A thread, stream or lane as recorded in the file. Includes the rows that Trace created because slices overlapped.
 struct TrackSummary {
-    std::string process; ///< name, or the number if it has none
+    std::string process; ///< name of the process, or its number if it has no name
     std::string thread;
-    LaneKind lane = LaneKind::Host; ///< kind of most of its slices
+    LaneKind lane = LaneKind::Host; ///< the kind of most slices on the track
     std::int64_t slices = 0;
-    TimeNs busy{0};  ///< time during which at least one slice runs; annotations do not count on tracks with device work
-    TimeNs first{0}; ///< start of the first slice, from the trace's origin
+    TimeNs busy{0};  ///< time during which at least one slice runs; annotations are ignored on tracks with device work
+    TimeNs first{0}; ///< start of the first slice, relative to the trace's origin
     TimeNs last{0};  ///< end of the last slice
 };
 
-/// The part of a trace that one file contributes.
+/// The contribution of one file to a trace.
 struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
-    std::int64_t open_slices = 0;                                  ///< slices that never ended
-    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices per category, largest first,
-                                                                   ///< then by name
-    std::vector<TrackSummary> tracks;                              ///< tracks with slices, in the file's order
-    std::int64_t flows = 0;                                        ///< distinct ids
+    std::int64_t open_slices = 0;                                  ///< number of slices without an end
+    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices per category, by descending
+                                                                   ///< number, then by name
+    std::vector<TrackSummary> tracks;                              ///< tracks that have slices, in file order
+    std::int64_t flows = 0;                                        ///< number of distinct flow ids
     std::int64_t flow_points = 0;
     std::int64_t instants = 0;
-    std::int64_t counters = 0; ///< number of series
+    std::int64_t counters = 0; ///< number of counter series
 };
 
-/// One entry for each of trace.files(), unusable ones included. O(slices).
+/// One entry per file in trace.files(), including unusable files. O(number of slices).
 [[nodiscard]] std::vector<FileSummary> summarize(const Trace& trace);
 
 } // namespace bubblescope

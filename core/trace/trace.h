@@ -25,7 +25,7 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
-/// Ranks that communicate as a group, as recorded in one rank's file.
+/// Ranks that communicate as a group, from the data of one rank's file.
 struct ProcessGroup {
     std::string description; ///< purpose, such as "mesh_pp"
     std::vector<std::int64_t> ranks;
@@ -37,61 +37,61 @@ struct FileExtract;
 struct TraceFile {
     std::filesystem::path path;
     std::string format; ///< "perfetto", "chrome" or "kineto"; empty for an unusable file
-    /// The global rank whose process wrote the file, as recorded in the file or else given by its name.
+    /// Global rank of the process that wrote the file, from the file or else from its name.
     std::optional<std::int32_t> rank;
-    /// the machine it ran on; empty if the file does not record it
+    /// host on which the process ran; empty if not recorded
     std::string host = {};
-    std::vector<ProcessGroup> groups = {};       ///< Kineto's groups of the file's own rank
-    std::optional<std::int32_t> world_size = {}; ///< number of ranks of the whole job, as recorded by Kineto
-    TimeNs offset{0};                            ///< added to the times in the file: Kineto's baseTimeNanoseconds
-    std::string metadata = {};                   ///< what a Chrome file contains besides its events, as a JSON object
-    /// For a part of a file with several processes: which part, such as "[TP00-PP01]" or "process 4711".
+    std::vector<ProcessGroup> groups = {};       ///< process groups of the file's own rank, from Kineto
+    std::optional<std::int32_t> world_size = {}; ///< number of ranks of the whole job, from Kineto
+    TimeNs offset{0};                            ///< added to all times in the file: Kineto's baseTimeNanoseconds
+    std::string metadata = {};                   ///< a Chrome file's content except for its events, as a JSON object
+    /// If the file has several processes, the part to which this belongs, such as "[TP00-PP01]" or "process 4711".
     std::string process = {};
-    /// The rank in the file's name or in a file next to it.
+    /// Rank in the name of the file or in a file next to it.
     std::optional<std::int32_t> named_rank = {};
-    /// `format` and the other fields describe the file that this one was converted from.
+    /// True if `format` and the other fields describe another file, from which this file was converted.
     bool is_converted = false;
-    /// Problems that were recorded in a converted file during the conversion.
+    /// Problems found by the conversion that created this file.
     std::vector<Diagnostic> problems = {};
-    /// For an extract: the data that it keeps of the original in addition to these slices (core/formats/source/).
+    /// For an extract: additional data of the original that is not contained in these slices (core/formats/source/).
     std::shared_ptr<const FileExtract> extract = {};
 };
 
-/// The global rank of each file. Usable files without a recorded rank are numbered in order.
+/// Global rank of each file. Usable files without a recorded rank are numbered in order.
 [[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files);
 
-/// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest. Slices that did not nest were moved to
-/// another track, whose `spilled_from` names the original.
+/// A row of slices, such as a thread, a GPU stream or a lane. Slices on one track are nested. Slices that were not
+/// nested were moved to another track, whose `spilled_from` is the original track.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;           ///< a number of our own if the file has text instead, see process_name
-    std::int64_t tid = 0;           ///< 0 if the file has text instead of a number, see thread_name
+    std::int64_t pid = 0;           ///< an invented number if the file contains text instead, see process_name
+    std::int64_t tid = 0;           ///< 0 if the file contains text instead, see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty
-    std::int32_t process_order = 0; ///< order among processes, as given in the file: lower ones first
+    std::int32_t process_order = 0; ///< display order of the process from the file, ascending
     std::int32_t thread_order = 0;  ///< order among the threads of its process
     TrackId spilled_from = kNoId;
-    bool may_overlap = false; ///< asynchronous slices, which may overlap
-    SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), by start, outer first
+    bool may_overlap = false; ///< true for asynchronous slices, which may overlap
+    SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), sorted by start, outer slices first
     SliceId end_slice = 0;
 };
 
-/// A point in time with a name, without a duration.
+/// A named point in time, without a duration.
 struct Instant {
     Instant() = default;
     Instant(TrackId track_, TimeNs time_, StringId name_, StringId category_, ArgSetId args_, char scope_ = 't')
         : track(track_), scope(scope_), time(time_), name(name_), category(category_), args(args_) {}
 
     TrackId track = 0;
-    char scope = 't'; ///< belongs to its thread ('t'), its process ('p') or everything ('g')
+    char scope = 't'; ///< extent: the thread ('t'), the process ('p') or everything ('g')
     TimeNs time{0};
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
 };
 
-/// One end of a flow arrow. Points with equal ids (and files, unless `global`) form one flow, in order of time. A trace
-/// may have as many points as slices, so each takes only 24 bytes.
+/// One end of a flow arrow. Points with equal ids (and equal files, unless `global`) form one flow, in order of time.
+/// Each point uses only 24 bytes, because a trace may have as many points as slices.
 struct FlowPoint {
     FlowPoint() = default;
     FlowPoint(std::uint64_t id_, TimeNs time_, TrackId track_, SliceId slice_, bool global_)
@@ -101,8 +101,8 @@ struct FlowPoint {
 
     std::uint64_t id = 0;
     TimeNs time{0};
-    SliceId slice = kNoId;   ///< the slice it is bound to, kNoId if none runs at its time
-    bool global : 1 = false; ///< equal ids in different files mean the same flow
+    SliceId slice = kNoId;   ///< slice to which the point is bound; kNoId if none runs at its time
+    bool global : 1 = false; ///< true if equal ids in different files belong to the same flow
     TrackId track : 31 = 0;
 };
 static_assert(sizeof(FlowPoint) == 24);
@@ -115,7 +115,7 @@ struct CounterSeries {
     std::vector<double> values;
 };
 
-/// The track of each slice, by binary search in the tracks' ranges. Needs no memory.
+/// Track of each slice, determined by a binary search in the tracks' ranges. Uses no memory.
 class SliceTracks {
 public:
     SliceTracks(std::span<const Track> tracks, std::size_t slices) : tracks_(tracks), slices_(slices) {}
@@ -133,7 +133,7 @@ private:
     std::size_t slices_;
 };
 
-/// The args of each slice. Takes no memory if no slice has any.
+/// Args of each slice. Uses no memory if no slice has args.
 class SliceArgs {
 public:
     SliceArgs(const ArgColumn& sets, std::size_t slices) : sets_(&sets), slices_(slices) {}
@@ -146,23 +146,23 @@ private:
     std::size_t slices_;
 };
 
-/// All raw slices of one or more files as columns. Times count from origin(), the first event. Immutable; built by a
-/// TraceBuilder. Any number of threads may read. A slice takes 24 bytes, plus 4 to 8 if any slice has args (see
-/// ArgColumn); those that stay in a file are parsed on demand.
+/// All raw slices of one or more files, stored in columns. Times are relative to origin(), the first event. Immutable;
+/// created by a TraceBuilder. Any number of threads may read a trace. A slice uses 24 bytes, plus 4 to 8 bytes if any
+/// slice has args (see ArgColumn); args that remain in a file are parsed on demand.
 class Trace {
 public:
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
     [[nodiscard]] std::span<const Track> tracks() const { return tracks_; }
     [[nodiscard]] const StringPool& strings() const { return strings_; }
     [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
-    /// The kind of slices on each track.
+    /// Kind of the slices on each track.
     [[nodiscard]] const Lanes& lanes() const { return lanes_; }
-    /// The kind of one slice, which must be on `track`.
+    /// Kind of a single slice, which must be on `track`.
     [[nodiscard]] LaneKind laneOf(SliceId slice, TrackId track) const {
         return lanes_.kindOf(track, category_[slice], name_[slice]);
     }
 
-    // Columns, one entry per slice, ordered by track, then start, then longest first.
+    // Columns with one entry per slice, ordered by track, then by start, then by descending duration.
     [[nodiscard]] std::size_t sliceCount() const { return start_.size(); }
     [[nodiscard]] SliceTracks sliceTracks() const { return {tracks_, start_.size()}; }
     [[nodiscard]] std::span<const std::int64_t> sliceStarts() const { return start_; }       ///< ns
@@ -173,37 +173,37 @@ public:
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
-    /// Slices without a recorded end, in order; they are shown up to the end of the trace.
+    /// Slices without a recorded end, in order; they last until the end of the trace.
     [[nodiscard]] std::span<const SliceId> openSlices() const { return open_; }
     [[nodiscard]] bool isOpen(SliceId slice) const { return std::ranges::binary_search(open_, slice); }
     [[nodiscard]] std::string_view name(SliceId slice) const { return text(name_[slice]); }
     [[nodiscard]] std::string_view category(SliceId slice) const { return text(category_[slice]); }
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set) const { return args_.args(set, strings_); }
-    /// The value of a named arg of a set, if present. Linear in the set's size.
+    /// Value of a named arg in a set, if present. Linear in the size of the set.
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
         return args_.arg(set, name, strings_);
     }
-    /// Visits all args of a set without allocating; see ArgStore.
+    /// Visits all args of a set without allocating memory; see ArgStore.
     void visitArgs(ArgSetId set, const ArgVisit& visit) const { args_.visit(set, strings_, visit); }
-    /// A set as a JSON object in one line; empty if there are no args or they can no longer be read.
+    /// A set as a JSON object on one line; empty if there are no args or they can no longer be read.
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
-    /// The value if it is an integer; true and false are 1 and 0.
+    /// The value of an integer arg; true and false are converted to 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
     [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;
 
-    [[nodiscard]] std::span<const Instant> instants() const { return instants_; }        ///< by time
-    [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< by id, then time
+    [[nodiscard]] std::span<const Instant> instants() const { return instants_; }        ///< sorted by time
+    [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< sorted by id, then by time
     [[nodiscard]] std::span<const CounterSeries> counters() const { return counters_; }
 
-    /// Memory of slices, arg ids, instants, arrows and counters. Does not include texts and stored args.
+    /// Memory used by slices, arg ids, instants, arrows and counters. Texts and stored args are not included.
     [[nodiscard]] std::size_t columnBytes() const;
 
-    [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
-    /// Like origin(), but on the first file's own clock, before its offset is added. Equal for a file and for a part of
-    /// it that does not contain the offset.
+    [[nodiscard]] TimeNs origin() const { return origin_; } ///< time of the first event on the clock of the files
+    /// Same as origin(), but on the first file's own clock, without its offset. Therefore equal for a file and for a
+    /// part of it that lacks the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
-    [[nodiscard]] TimeNs span() const { return span_; } ///< first to last event
+    [[nodiscard]] TimeNs span() const { return span_; } ///< time from the first to the last event
 
 private:
     friend class TraceBuilder;
@@ -215,13 +215,13 @@ private:
     StringPool strings_;
     Lanes lanes_;
 
-    std::vector<TrackId> track_; ///< only until the trace is finished
+    std::vector<TrackId> track_; ///< used only until the trace is complete
     std::vector<std::int64_t> start_;
     std::vector<std::int64_t> duration_;
     std::vector<StringId> name_;
     std::vector<StringId> category_;
     std::vector<SliceId> open_;
-    std::vector<ArgSetId> arg_sets_; ///< used only until the trace is finished; empty if no slice has args
+    std::vector<ArgSetId> arg_sets_; ///< used only until the trace is complete; empty if no slice has args
     ArgColumn arg_column_;
 
     ArgStore args_;

@@ -18,24 +18,24 @@
 
 namespace bubblescope {
 
-/// Readers drop times farther than this, 73 years, from a clock's zero, because only damaged files have them. Sums and
-/// differences of two times within this range fit into 64 bits.
+/// Maximum distance of a time from its clock's zero, 73 years; readers discard larger times, which occur only in
+/// damaged files. Sums and differences of two times in this range fit into 64 bits.
 inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
 [[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
     return time >= -kFarthestTime && time <= kFarthestTime;
 }
 
-/// A slice as a reader found it; `start` counts from the zero of the file's own clock.
+/// A slice as read from a file; `start` is relative to the zero of the file's clock.
 struct NewSlice {
     TrackId track = 0;
     TimeNs start{0};
-    TimeNs duration{0}; ///< negative durations are stored as 0
+    TimeNs duration{0}; ///< negative durations are replaced by 0
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
 };
 
-/// From the first to the last event on the files' clock; `first` is after `last` if there are no events.
+/// Times of the first and the last event on the files' clock; `first` is after `last` if there are no events.
 struct TraceExtent {
     TimeNs first = kFarthestTime;
     TimeNs last = -kFarthestTime;
@@ -47,30 +47,30 @@ struct TraceExtent {
     [[nodiscard]] bool empty() const { return first > last; }
 };
 
-/// Collects events from readers, in any order, and turns them into a Trace. Not thread-safe; several threads use one
-/// builder each and append() them.
+/// Collects events from readers in any order, and creates a Trace from them. Not thread-safe; with several threads,
+/// each one uses its own builder, and the builders are combined by append().
 class TraceBuilder {
 public:
-    /// Everything added after this belongs to this file, unless it names another.
+    /// Data that is added after this call belongs to this file, unless it names another one.
     std::uint32_t addFile(TraceFile file);
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Added to all times of the file when the trace is finished, because readers may find the offset last. An offset
-    /// that would move times beyond kFarthestTime is not applied (diagnostic "bad-time").
+    /// Sets the offset that is added to all times of the file when the trace is completed, because readers may find it
+    /// last. An offset that would move times beyond kFarthestTime is ignored (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         trace_.files_[file].offset = offset;
         if (preview_ != nullptr) preview_->setOffset(offset);
     }
-    /// Sets the rules by which finish() classifies tracks and assigns ranks to files.
+    /// Sets the rules with which finish() classifies tracks and assigns ranks to files.
     void setRules(TraceRules rules) { rules_ = std::move(rules); }
-    /// Publishes slices to `preview` as they are added; null stops that.
+    /// Adds new slices to `preview` as well; null disables this.
     void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
-    /// Adds another row to a track, for slices that should be shown next to those on it.
+    /// Adds another row to a track, for slices to be displayed next to those on the track.
     TrackId addRow(TrackId home);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
     [[nodiscard]] std::size_t trackCount() const { return trace_.tracks_.size(); }
@@ -79,34 +79,34 @@ public:
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
     [[nodiscard]] ArgStore& args() { return trace_.args_; }
 
-    /// Reserves room for `count` slices.
+    /// Reserves memory for `count` slices.
     void expectSlices(std::size_t count);
-    /// Reserves room for flow points.
+    /// Reserves memory for flow points.
     void expectFlows(std::size_t count) { trace_.flow_points_.reserve(trace_.flow_points_.size() + count); }
-    /// The returned id is valid until finish(), which reorders the slices.
+    /// The returned id is valid until finish() reorders the slices.
     SliceId addSlice(const NewSlice& slice);
-    /// Adds a slice whose end is not known yet. Ignores the duration, and does not show the slice in the preview.
+    /// Adds a slice whose end is not known yet. Its duration is ignored, and it is not displayed in the preview.
     SliceId openSlice(const NewSlice& slice);
     void closeSlice(SliceId slice, TimeNs end);
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
-    /// Marks a slice as never closed: it lasts to the end of the trace.
+    /// Marks a slice as never closed, so that it lasts until the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
-    /// Sorts the flow points added after the first `flows` by track. False if the job is stopped.
+    /// Sorts by track all flow points except for the first `flows`. Returns false if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
-    /// Adds args to a slice; they take precedence over its earlier ones.
+    /// Adds args to a slice; they override earlier args with the same names.
     void addArgs(SliceId slice, ArgSetId args);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
-    /// `point.slice` is a result of addSlice(), or kNoId to bind it to the innermost slice of its track that covers its
-    /// time.
+    /// `point.slice` must be a result of addSlice(), or kNoId to bind the point to the innermost slice of its track at
+    /// its time.
     void addFlow(const FlowPoint& point) { trace_.flow_points_.push_back(point); }
     void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
-    /// For readers that find out only at the end which process counters belong to. Add no counters afterwards.
+    /// For readers that can assign counters to processes only at the end. No counters may be added after this call.
     [[nodiscard]] std::span<CounterSeries> counters() { return trace_.counters_; }
 
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
     [[nodiscard]] TrackId sliceTrack(SliceId slice) const { return trace_.track_[slice]; }
     [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
-    /// The slice must not be open.
+    /// The slice must have an end.
     [[nodiscard]] TimeNs sliceEnd(SliceId slice) const {
         return TimeNs{trace_.start_[slice] + trace_.duration_[slice]};
     }
@@ -115,20 +115,20 @@ public:
     [[nodiscard]] std::size_t flowCount() const { return trace_.flow_points_.size(); }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
-    /// Takes over the contents of another builder, with its files after this one's, so that files can be read in
-    /// parallel. False if the job is stopped; the builder is then unusable.
+    /// Moves the contents of another builder here, with its files after those of this builder, so that files can be
+    /// read in parallel. Returns false if the job is stopped; the builder is then unusable.
     [[nodiscard]] bool append(TraceBuilder&& part, const JobControl& control);
 
-    /// Adds the files' offsets to their times. Call it after everything else was added. Errors: Cancelled.
+    /// Adds the offset of each file to its times. Must be called after all data has been added. Errors: Cancelled.
     [[nodiscard]] Result<TraceExtent> settle(DiagnosticLog& log, const JobControl& control);
-    /// Sorts everything, moves the first event to time 0, and moves slices that overlap without nesting to separate
-    /// tracks (diagnostic "overlap"). `extent` is the result of settle(). To give several parts of a trace the same
-    /// origin, pass the extent of the whole. The builder is empty afterwards. Errors: Cancelled.
+    /// Sorts all data, shifts times so that the first event is at time 0, and moves slices that overlap without nesting
+    /// to separate tracks (diagnostic "overlap"). `extent` is the result of settle(). To give several parts of a trace
+    /// the same origin, pass the extent of the complete trace. The builder is empty afterwards. Errors: Cancelled.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(const TraceExtent& extent, DiagnosticLog& log,
                                                               const JobControl& control);
-    /// settle() and finish() in one call.
+    /// Calls settle() and then finish().
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
-    /// For traces too small for cancelling to matter.
+    /// For traces that are so small that they need no cancellation.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 inline constexpr std::int64_t kLatestTime = kFarthestTime.count();
 
-inline constexpr std::int64_t kOpenDuration = -1; ///< duration of a slice whose end is unknown
+inline constexpr std::int64_t kOpenDuration = -1; ///< duration of a slice without a known end
 
 [[nodiscard]] inline std::int64_t boundedTime(std::int64_t value) {
     return std::clamp(value, -kLatestTime, kLatestTime);
@@ -25,14 +25,14 @@ inline constexpr std::int64_t kOpenDuration = -1; ///< duration of a slice whose
     return std::clamp<std::int64_t>(duration.count(), 0, kLatestTime);
 }
 
-/// Implements TraceBuilder::settle() and finish(): sorts the data that readers added, on all cores where that helps.
+/// Implements TraceBuilder::settle() and finish(): sorts the data from readers, using all cores where this is faster.
 /// Each step returns false if the job is stopped; the trace is then unusable.
 class TraceFinisher {
 public:
     TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
         : trace_(trace), log_(log), control_(control) {}
 
-    /// Adds `offsets` to the times of each file; offsets that would overflow are set to 0.
+    /// Adds the `offsets` to the times of the files; offsets that would cause an overflow are set to 0.
     [[nodiscard]] bool settle(std::vector<TimeNs>& offsets, TraceExtent& extent);
     [[nodiscard]] bool run(const TraceExtent& extent);
 
@@ -59,7 +59,7 @@ private:
     [[nodiscard]] std::int64_t endOf(SliceId slice) const { return trace_.start_[slice] + trace_.duration_[slice]; }
     template <class T>
     bool permute(std::vector<T>& column) const;
-    /// parallelFor(), but on the calling thread if waking other threads would take longer.
+    /// Same as parallelFor(), but runs on the calling thread if starting other threads would take longer.
     template <class Work>
     bool onCores(std::size_t count, const Work& work) const {
         if (trace_.start_.size() + trace_.flow_points_.size() > kParallelItems) return parallelFor(count, work);
@@ -72,7 +72,7 @@ private:
     Trace& trace_;
     DiagnosticLog& log_;
     const JobControl& control_;
-    std::vector<SliceId> order_; ///< by track, then start, longest first
+    std::vector<SliceId> order_; ///< sorted by track, then by start, then by descending duration
 };
 
 } // namespace bubblescope

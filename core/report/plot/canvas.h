@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-/// Figures for papers: a few kinds of marks on a white background, written as SVG or PDF.
+/// Figures for publications: a few kinds of marks on a white background, written as SVG or PDF.
 
 namespace bubblescope::plot {
 
@@ -15,21 +15,21 @@ struct Point {
 
 enum class Anchor { Start, Middle, End };
 
-/// A line through points, a closed shape, or a text.
+/// Either a line through points, a closed shape, or a text.
 struct Mark {
     enum class Kind { Line, Shape, Text };
     Kind kind = Kind::Line;
-    std::vector<Point> points; ///< for a text: the beginning, end or middle of its baseline
-    std::string colour;        ///< "#rrggbb", of the line, the fill or the letters
-    double size = 1;           ///< width of a line, height of letters
+    std::vector<Point> points; ///< for a text: the start, end or middle of its baseline
+    std::string colour;        ///< "#rrggbb", colour of the line, the fill or the letters
+    double size = 1;           ///< width of a line, or height of letters
     std::string text = {};
     Anchor anchor = Anchor::Start;
-    bool upwards = false;            ///< a text that reads upwards
-    std::vector<double> dashes = {}; ///< lengths of dashes and gaps of a line; empty: solid
+    bool upwards = false;            ///< true for a text that is rotated to read upwards
+    std::vector<double> dashes = {}; ///< lengths of the dashes and gaps of a line; empty = solid
 };
 
 struct Canvas {
-    double width = 0; ///< points, 1/72 inch; pixels in SVG
+    double width = 0; ///< width in points (1/72 inch), or in pixels for SVG
     double height = 0;
     std::string title;
     std::vector<Mark> marks;
@@ -40,7 +40,7 @@ struct Canvas {
               bool upwards = false);
 };
 
-/// Both are self-contained; PDF uses Helvetica, which every reader has.
+/// Both formats are self-contained; PDF uses Helvetica, which every viewer has.
 [[nodiscard]] std::string toSvg(const Canvas& canvas);
 [[nodiscard]] std::string toPdf(const Canvas& canvas);
 

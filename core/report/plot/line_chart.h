@@ -8,27 +8,27 @@
 
 namespace bubblescope::plot {
 
-/// One quantity of a chart, over the same places as the other panels: lines if places are numbers, bars if they are
-/// names.
+/// One quantity of a chart. All panels have the same places: numbers are connected by lines, and names are shown as
+/// bars.
 struct Panel {
-    std::string title;                                      ///< title with its unit: "Bubble rate (%)"
-    std::vector<std::vector<std::optional<double>>> values; ///< per series and place; empty if there is no value
+    std::string title;                                      ///< title including the unit: "Bubble rate (%)"
+    std::vector<std::vector<std::optional<double>>> values; ///< per series and place; empty where there is no value
 };
 
 struct Chart {
     std::string title;
-    std::string places_title;        ///< below each panel
+    std::string places_title;        ///< displayed below each panel
     std::vector<std::string> places; ///< labels of the places
-    std::vector<double> at;          ///< positions of the places; empty: places are names, shown side by side
+    std::vector<double> at;          ///< positions of the places; empty = places are names at equal distances
     std::vector<std::string> series;
     std::vector<Panel> panels;
 };
 
-/// Panels side by side, one legend below. Series differ in colour, mark and dashes, so that the first seven can be
-/// distinguished in greyscale and by colour-blind readers.
+/// Draws the panels side by side with a common legend below. Series differ in colour, mark and dashes, so that the
+/// first seven can be distinguished in greyscale and by colour-blind readers.
 [[nodiscard]] Canvas draw(const Chart& chart);
 
-/// At most six round numbers from 0 to `largest` or a little above.
+/// At most six round numbers from 0 to `largest` or slightly above.
 [[nodiscard]] std::vector<double> roundTicks(double largest);
 
 } // namespace bubblescope::plot

@@ -11,21 +11,21 @@
 namespace bubblescope::report {
 
 struct AnalysisOptions {
-    /// The reader of the document: Text, Page or Programs. Parts for other readers are omitted.
+    /// Audience of the document: Text, Page or Programs. Parts for other audiences are omitted.
     Reader reader = Reader::Text;
-    std::size_t most_findings = Findings::kScreen; ///< shown in text
-    std::size_t most_rows = 64;                    ///< number of ranks that a page draws; it reports if there are more
+    std::size_t most_findings = Findings::kScreen; ///< maximum number of findings in text
+    std::size_t most_rows = 64;                    ///< maximum number of ranks on a page, which notes the limit
     std::optional<ModelUse> use;                   ///< set if the model is known
-    std::string version;                           ///< version of the program, for the foot of a page
+    std::string version;                           ///< program version for the footer of a page
 };
 
-/// The results of `analyze` and `run`. `report` must belong to `run`. People see one step rank by rank: the typical one
-/// of the report's selection. Text and pages use the same order: the verdict, the findings, where the time went, the
-/// steps, and the bubbles compared with the closed form. A document for programs refers to `run` and `report`, which
-/// must outlive it; all steps at once would take several times their memory.
+/// Document with the results of `analyze` and `run`. `report` must belong to `run`. People see one step by rank: the
+/// typical step of the report's selection. Text and pages have the same order: the verdict, the findings, the use of
+/// time, the steps, and the bubbles compared with the closed form. A document for programs refers to `run` and
+/// `report`, which must outlive it, because a copy of all steps would use several times their memory.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
 
-/// Only the verdict, with the time of a step and the steps that it is based on.
+/// Document with only the verdict, the step time and the steps that the step time is based on.
 [[nodiscard]] Document summaryDocument(const Run& run, const RunReport& report);
 
 /// An entry of the document's "anomalies".

@@ -9,31 +9,31 @@
 
 namespace bubblescope::report {
 
-/// The first lines on a terminal: the files that were read, and the schedule.
+/// Lines at the top of the text output: the files that were read, and the schedule.
 void addTraceLines(Section& document, const Run& run, const StepSelection& selection);
 
-/// For programs: "trace" with files, sizes, faults and origin of the trace; "schedule" with its schedule and how it was
-/// found.
+/// For programs: "trace" contains files, sizes, faults and origin of the trace; "schedule" contains its schedule and
+/// how the schedule was determined.
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 
-/// How the ranks' clocks were aligned; hidden from people if all ranks share one clock.
+/// Alignment of the ranks' clocks; hidden from people if all ranks share one clock.
 [[nodiscard]] Section clocksSection(const RunClocks& clocks);
 
-/// Adds to a step's section where its time went, what made it longer, its critical path and the causes of its waits.
-/// Times count from the start of the step. `request` selects the ranks shown. `reader` is the reader of the document:
-/// Text, Page or Programs.
+/// Adds to the section of a step how its time was used, the causes of its length, its critical path and the causes of
+/// waits. Times are relative to the start of the step. `request` selects the ranks shown. `reader` is the audience of
+/// the document: Text, Page or Programs.
 void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis,
                   const StepRequest& request, Reader reader);
 
-/// `accounting` of a rank: whole nanoseconds that sum to the step's wall time.
+/// The `accounting` of a rank: integer nanoseconds whose sum is the step's wall time.
 [[nodiscard]] Value accountingOf(const RankAccounting& account);
 
-/// "period": the time from the start of a step to the start of the next one. Empty if no two steps are consecutive, and
-/// for people if the period equals the step within 1 %.
+/// Section "period": the time from the start of a step to the start of the next step. Empty if no two steps are
+/// consecutive; for people, also empty if the period equals the step time within 1 %.
 [[nodiscard]] Section periodSection(const StepPeriod& period, Reader reader);
 
-/// The coverage and results of checks in bubbles. `reader` is the reader of the document: Text, Page or Programs.
+/// Coverage and results of checks in bubbles. `reader` is the audience of the document: Text, Page or Programs.
 [[nodiscard]] Section checksSection(const CheckLog& log, const CheckCoverage& coverage, Reader reader);
 
 } // namespace bubblescope::report

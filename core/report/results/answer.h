@@ -8,22 +8,22 @@
 
 namespace bubblescope::report {
 
-/// The answer for a reader in a hurry: the statements that cast doubt on the result, at most three, and the first of
-/// the others. At least one.
+/// The most important statements: at most three that cast doubt on the result, followed by the first of the others.
+/// Contains at least one statement.
 [[nodiscard]] std::vector<const Statement*> headline(const Answer& answer);
 
-/// The label of a statement for people: "Data:", "Result:", "Cost:".
+/// Label of a statement for people: "Data:", "Result:", "Cost:".
 [[nodiscard]] Sentence labelOf(const Statement& statement);
-/// "146 ms of a step (21.6 %)" if the gain of a statement's action differs from its cost; otherwise empty.
+/// Text such as "146 ms of a step (21.6 %)" if the gain of a statement's action differs from its cost; otherwise empty.
 [[nodiscard]] Sentence gainText(const Answer& answer, const Statement& statement);
 
-/// The statements for programs.
+/// All statements, for programs.
 [[nodiscard]] Value::List statementList(const Answer& answer);
-/// Adds the state and the headline for people, each with a label.
+/// For people, adds the state and the headline, each with a label.
 void addHeadline(Section& section, const Answer& answer);
 
-/// Adds, for programs, "summary" (an object with the state and the first statement) and "answer" (the list of all
-/// statements); for people the state and the headline.
+/// For programs, adds "summary" (an object with the state and the first statement) and "answer" (the list of all
+/// statements); for people, adds the state and the headline.
 void addAnswer(Section& section, const Answer& answer);
 
 } // namespace bubblescope::report

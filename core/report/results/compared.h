@@ -9,18 +9,18 @@
 
 namespace bubblescope::report {
 
-/// One of several compared schedules, simulated or run.
+/// A schedule in a comparison, either simulated or run.
 struct Compared {
     const Schedule& schedule;
     TimeNs makespan{0};
     BubbleRates rates;
-    std::vector<Cell> further; ///< cells of the table's further columns
+    std::vector<Cell> further; ///< cells of the table's additional columns
 };
 
-/// For people: one row per schedule with its title, makespan and bubble rates, then the further columns.
+/// For people: one row per schedule with its title, makespan and bubble rates, followed by the additional columns.
 [[nodiscard]] Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further);
 
-/// For programs: the first members of one schedule's object.
+/// For programs: the first members of the schedule's object.
 void addCompared(Section& object, const Compared& row);
 
 } // namespace bubblescope::report

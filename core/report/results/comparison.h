@@ -5,8 +5,8 @@
 
 namespace bubblescope::report {
 
-/// Two runs, op by op. `comparison` compares `a`, the earlier run, with `b`. `reader` is the reader of the document:
-/// Text, Page or Programs.
+/// Document that compares two runs op by op. `comparison` compares `a`, the earlier run, with `b`. `reader` is the
+/// audience of the document: Text, Page or Programs.
 [[nodiscard]] Document comparisonDocument(const Run& a, const Run& b, const RunComparison& comparison, Reader reader);
 
 } // namespace bubblescope::report

@@ -10,18 +10,18 @@
 
 namespace bubblescope::report {
 
-/// The report of `analyze` for a trace without a pipeline: how the devices, or otherwise the hosts' threads, used their
-/// time. `files` has one entry per Run::inputs() and shows some activity; `version` is the program's.
+/// Document of `analyze` for a trace without a pipeline: how the devices, or else the hosts' threads, used their time.
+/// `files` has one entry per Run::inputs() and must contain some activity; `version` is that of the program.
 [[nodiscard]] Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
                                         const std::string& version);
 
-/// Only the verdict.
+/// Document that contains only the verdict.
 [[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// "devices", "streams", "kernels" (or the hosts' operators) and "transfers".
+/// Tables "devices", "streams", "kernels" (or the hosts' operators) and "transfers".
 [[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
 
-/// True if there is anything to report.
+/// True if there is any activity to report.
 [[nodiscard]] bool showsActivity(const std::vector<FileActivity>& files);
 
 } // namespace bubblescope::report

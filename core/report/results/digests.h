@@ -6,8 +6,8 @@
 
 namespace bubblescope::report {
 
-/// The digests of two runs: where they first differ, and the consequences. `reader` is the reader of the document:
-/// Text, Page or Programs.
+/// Document about the digests of two runs: where they first differ, and the consequences. `reader` is the audience of
+/// the document: Text, Page or Programs.
 [[nodiscard]] Document digestsDocument(const RecordedChecks& a, const RecordedChecks& b, const DigestComparison& result,
                                        Reader reader);
 

@@ -11,25 +11,25 @@
 #include <string>
 #include <vector>
 
-/// Parts shared by many documents.
+/// Parts that are shared by several documents.
 namespace bubblescope::report {
 
-/// Paths, in a list.
+/// Paths as a list.
 [[nodiscard]] Value filesOf(const std::vector<std::filesystem::path>& files);
 
-/// The only file, or the folder and number of the files. There must be at least one.
+/// Returns the path of the only file, or the folder and the number of files. There must be at least one.
 [[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
-/// Data faults, "problems" in JSON: their count, message and first location. `reader` is the reader of the table.
+/// Data faults ("problems" in JSON): count, message and first location. `reader` is the audience of the table.
 [[nodiscard]] Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader);
 
-/// A schedule's name and sizes: "schedule", "flavor", "pp", "microbatches", "vpp".
+/// Adds the name and sizes of a schedule: "schedule", "flavor", "pp", "microbatches", "vpp".
 void addOrder(Section& object, const Schedule& order);
 void addOrder(Section& object, const RunInfo& recorded);
 
-/// The time of a step and the steps that it is based on: "step_time_ns" and "selection", for programs.
+/// For programs, adds the step time and the steps that it is based on: "step_time_ns" and "selection".
 void addSelection(Section& object, const StepSelection& selection);
-/// The selection alone: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
+/// The selection of steps: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
 [[nodiscard]] Value::Object selectionOf(const StepSelection& selection);
 
 /// {"pp": 1, "dp": 0, …}

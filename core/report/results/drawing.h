@@ -12,16 +12,16 @@
 
 namespace bubblescope::report {
 
-/// A step to draw, and the times that it results from.
+/// A step to draw, with the times from which it was computed.
 struct Drawn {
     const Schedule& schedule;
     const StepTimeline& step;
     const CostModel& costs;
-    std::span<const std::vector<ActionTime>> actions = {}; ///< per rank, drawn on lanes below the ops
+    std::span<const std::vector<ActionTime>> actions = {}; ///< per rank, drawn in lanes below the ops
 };
 
-/// Draws the steps below one another, each with its schedule, times and bubble rate and, if `consolidated`, followed by
-/// the same step re-timed within its slack. An SVG document. Errors: those of svg::drawTimelines().
+/// Draws the steps below one another as an SVG document, each with its schedule, times and bubble rate, and with
+/// `consolidated` also re-timed within its slack. Errors: those of svg::drawTimelines().
 [[nodiscard]] Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options = {},
                                             bool consolidated = false);
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// A closed form and, if it is a bound, the simulation's result.
+/// A closed form and, if the form is a bound, the result of the simulation.
 struct Formula {
     Schedule schedule;
     CostModel costs;
@@ -17,10 +17,10 @@ struct Formula {
     std::optional<TimeNs> simulated;
 };
 
-/// Errors: those of closedForm() and simulate().
+/// Errors: those of closedForm() and of simulate().
 [[nodiscard]] Result<Formula> formulaOf(Schedule schedule, CostModel costs);
 
-/// The closed form by rank and position; the text lists published forms only with `explain`, JSON always.
+/// The closed form by rank and position. JSON always contains the published forms, text only with `explain`.
 [[nodiscard]] Document formulaDocument(const Formula& formula, bool explain);
 
 } // namespace bubblescope::report

@@ -5,8 +5,8 @@
 
 namespace bubblescope::report {
 
-/// The recorded memory of ranks, and what a forward keeps; an empty section if nothing was recorded. For programs
-/// "memory".
+/// Recorded memory of ranks, and the memory that each forward retains; an empty section if no memory was recorded. For
+/// programs, the section is "memory".
 [[nodiscard]] Section memoryUseSection(const MemoryUse& use, Reader reader);
 
 } // namespace bubblescope::report

@@ -6,7 +6,7 @@
 
 namespace bubblescope::report {
 
-/// The fraction of the devices' peak that a run's steps use, also by rank of the typical step.
+/// The fraction of the devices' peak rate that a run's steps achieve, also by rank for the typical step.
 [[nodiscard]] Section modelUseSection(const RunReport& report, const ModelUse& use);
 
 /// As above, for a step of a trace without a pipeline.

@@ -10,11 +10,11 @@
 
 namespace bubblescope::report {
 
-/// The order found by a search that took `seconds`.
+/// An order that was found by a search of `seconds` seconds.
 [[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
                                           double seconds);
 
-/// A plan with moves of activations for these budgets, found in `seconds`.
+/// A plan with moves of activations for these memory budgets, found in `seconds` seconds.
 [[nodiscard]] Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_t>& budgets,
                                          double seconds);
 

@@ -16,46 +16,46 @@
 
 namespace bubblescope::report {
 
-/// The effect of transfer queues on a simulated run.
+/// Effect of transfer queues on a simulated run.
 struct QueueCosts {
     std::string communicators;  ///< kind of the communicators
-    TimeNs makespan_without{0}; ///< makespan with transfers matched by tag
+    TimeNs makespan_without{0}; ///< makespan if transfers were matched by tag
     QueueTimes times;
     std::vector<std::vector<ActionTime>> actions; ///< per rank
 };
 
-/// A simulated run of a schedule, and theory's prediction for it, if there is one.
+/// A simulated run of a schedule, and the theoretical prediction for it, if there is one.
 struct Simulated {
     Schedule schedule;
     StepTimeline step;
     StepAnalysis analysis;
-    std::optional<ClosedForm> form; ///< exact or a bound
+    std::optional<ClosedForm> form; ///< exact form or bound
     std::optional<MemoryReport> memory;
-    std::optional<QueueCosts> queues;  ///< for a lowered schedule
-    std::vector<int> peak_activations; ///< per rank, as peakActivations() counts them; without offloaded ones
+    std::optional<QueueCosts> queues;  ///< only for a lowered schedule
+    std::vector<int> peak_activations; ///< per rank, as counted by peakActivations(), without offloaded activations
 
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };
 
-/// Runs a valid schedule on a cost model. Errors: those of simulate() and of the memory request.
+/// Simulates a valid schedule with a cost model. Errors: those of simulate() and of the memory request.
 [[nodiscard]] Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const MemoryRequest& memory = {});
 
-/// As above, with its actions, see simulateLowered(). There is no closed form, because closed forms ignore queues.
+/// As above, with the lowered actions (see simulateLowered()), and without a closed form, which would ignore queues.
 [[nodiscard]] Result<Simulated> simulated(const LoweredSchedule& lowered, const CostModel& costs,
                                           const QueueModel& queues, const WeightTimes& weights,
                                           const MemoryRequest& memory = {});
 
-/// The result of `simulate`: rates, one row per rank, and if `with_ops` the list of ops for programs.
+/// The result of `simulate`: rates, one row per rank, and, with `with_ops`, the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);
 
-/// A table of all choices of communicators and places of receives, and how to configure the first.
+/// A table of all combinations of communicators and receive positions, and instructions to configure the first one.
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
 
-/// A table of all choices of PyTorch's options for gathering weights, and UNSHARDs that come too late.
+/// A table of all combinations of PyTorch's options for gathering weights, and UNSHARDs that complete too late.
 void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
                       const std::vector<EarlierUnshard>& late);
 
-/// Each op with its start and end: [kind, microbatch, chunk, rank, start_ns, end_ns], and the slice of split sequences.
+/// Each op with its times: [kind, microbatch, chunk, rank, start_ns, end_ns], plus the slice of split sequences.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);
 
 } // namespace bubblescope::report

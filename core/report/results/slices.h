@@ -9,9 +9,9 @@
 
 namespace bubblescope::report {
 
-/// The raw slices of a trace: "rank" (of the file, if known), "process", "thread", "category", "name", "start_ns" and
-/// "duration_ns". Starts count from the trace's first event. With a `category`, contains only its slices, which `info`
-/// counts under that name. Error: Usage, listing the existing categories.
+/// Raw slices of a trace: "rank" (of the file, if known), "process", "thread", "category", "name", "start_ns" and
+/// "duration_ns". Starts are relative to the first event of the trace. With a `category`, contains only slices of that
+/// category, as counted by `info`. Error: Usage; the message lists the existing categories.
 [[nodiscard]] Result<DataTable> slicesTable(const Trace& trace, std::optional<std::string_view> category);
 
 } // namespace bubblescope::report

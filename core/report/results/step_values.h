@@ -7,11 +7,11 @@
 
 namespace bubblescope::report {
 
-/// The values that a framework reports about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
-/// "sequence_length"; keys of values that it does not report are absent.
+/// Values that a framework reports about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
+/// "sequence_length". Keys of unreported values are absent.
 [[nodiscard]] Value::Object stepValuesOf(const StepValues& values);
 
-/// "2.3026"; a loss of any size.
+/// Formats a loss of any magnitude, for example "2.3026".
 [[nodiscard]] std::string lossText(double loss);
 
 } // namespace bubblescope::report

@@ -12,31 +12,31 @@
 
 namespace bubblescope::report {
 
-/// A point of a sweep, simulated.
+/// A simulated point of a sweep.
 struct SweptRun {
-    std::vector<std::string> settings; ///< per axis
+    std::vector<std::string> settings; ///< values, one per axis
     std::optional<Simulated> run;
     CostModel costs;
-    std::string reason;              ///< the reason why there is no run
-    std::vector<std::string> unused; ///< inputs that have no effect on this order
+    std::string reason;              ///< reason why this point could not be simulated
+    std::vector<std::string> unused; ///< inputs that have no effect on the order
 };
 
-/// The work that an op of the order stands for, if a rank holds several chunks; otherwise empty.
+/// Describes the work of an op in the order if a rank has several chunks; otherwise empty.
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
-/// A row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is
-/// also given in micro-batches of a rank's whole model part, to be comparable between orders with different numbers of
-/// chunks.
+/// One row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is
+/// also converted to micro-batches of a rank's complete model part, which makes orders with different numbers of chunks
+/// comparable.
 [[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
-/// For people: the table, notes on unused inputs, and the timelines of a few points.
+/// For people: the table, notes about unused inputs, and the timelines of a few points.
 [[nodiscard]] Document sweepDocument(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                      std::optional<int> chunks_of_times);
-/// For programs: everything about every run.
+/// For programs: all data of all points.
 [[nodiscard]] Document sweepData(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                  std::optional<int> chunks_of_times, bool with_ops);
 
-/// Bubble rate, makespan and memory over the first axis with several numbers; as bars if there is none.
+/// Bubble rate, makespan and memory over the first axis that has several numbers; bars if there is no such axis.
 [[nodiscard]] plot::Chart sweepChart(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 } // namespace bubblescope::report

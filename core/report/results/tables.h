@@ -9,18 +9,18 @@
 
 namespace bubblescope::report {
 
-/// A table of the results of `analyze`, for spreadsheets and scripts.
+/// A table of results from `analyze`, for spreadsheets and scripts.
 struct AnalysisTable {
     std::string_view name; ///< "ops"
     std::function<DataTable()> make;
 };
 
-/// "steps", "accounting", "findings", "ops", "bubbles" and "transfers". They contain all steps, including those set
-/// aside (which the table of steps marks), or only the requested steps, and the requested ranks. The arguments must
-/// outlive the result.
+/// Tables "steps", "accounting", "findings", "ops", "bubbles" and "transfers". They contain the requested ranks, and
+/// either all steps or the requested ones; steps that were set aside are marked in "steps". The arguments must outlive
+/// the result.
 [[nodiscard]] std::vector<AnalysisTable> analysisTables(const Run& run, const RunReport& report);
 
-/// The ops and bubbles of one step, with the same columns.
+/// The ops and bubbles of a single step, with the same columns.
 [[nodiscard]] DataTable stepOps(const StepTimeline& step);
 [[nodiscard]] DataTable stepBubbles(const StepTimeline& step, const StepAnalysis& analysis);
 

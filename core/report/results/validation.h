@@ -8,17 +8,17 @@
 
 namespace bubblescope::report {
 
-/// The result of validating a schedule: the number of problems, and the first thousand of them.
+/// The result of validating a schedule: the number of problems, and up to a thousand of them.
 [[nodiscard]] Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found);
 
-/// Reports whether the order can hang, and with which communicators. `found` must have a verdict.
+/// Adds if the order can hang, and with which communicators. `found` must have a verdict.
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all);
 
-/// The cycle of a hang as an SVG document.
+/// The cycle of a hang, drawn as an SVG document.
 [[nodiscard]] std::string cycleDrawing(const HangVerdict& hang);
 
-/// "safe communicators: edge, tag; unsafe: one, direction, pair"
+/// A line such as "safe communicators: edge, tag; unsafe: one, direction, pair".
 [[nodiscard]] std::string safeCommunicatorsLine(const std::vector<CommunicatorVerdict>& all);
 
 } // namespace bubblescope::report

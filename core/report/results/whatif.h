@@ -9,18 +9,18 @@
 
 namespace bubblescope::report {
 
-/// The error of replaying a run, on which every answer of what-if and advice is based.
+/// Adds the error of replaying a run, which affects all predictions of what-if and advice.
 void addReplayError(Section& section, const ReplayCheck& check);
-/// As above; for programs also by step and rank.
+/// As above; for programs, also by step and rank.
 void addReplayCheck(Section& section, const ReplayCheck& check);
 
-/// The cost of stragglers, by rank, replica and kind of op.
+/// Cost of stragglers, by rank, replica and kind of op.
 [[nodiscard]] Document studyDocument(const RunModel& model, const StragglerStudy& study);
 
-/// The predicted effect of `changes`, in words, on a step.
+/// Predicted effect of `changes`, given as text, on a step.
 [[nodiscard]] Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction);
 
-/// Both, for programs: the study and, under "scenario", the predicted effect of the changes.
+/// Both documents, for programs: the study and, under "scenario", the predicted effect of the changes.
 [[nodiscard]] Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
                                         const Prediction& prediction);
 

@@ -16,17 +16,17 @@ struct Rect {
     [[nodiscard]] double bottom() const { return y + height; }
 };
 
-/// The fonts of all drawings. Viewers take the first one they have; sizes are chosen so that text fits in the widest of
-/// them.
+/// Fonts of all drawings. Viewers use the first font that they have; sizes are chosen so that text in the widest font
+/// fits.
 inline constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
-/// The maximum width of `text` (UTF-8) in any font of kFonts at `size`.
+/// Maximum width of `text` (UTF-8) over all fonts in kFonts at `size`.
 [[nodiscard]] double textWidth(std::string_view text, double size, bool bold = false);
 
-/// At most two decimals, as few as needed.
+/// Formats a number with as few decimals as possible, at most two.
 [[nodiscard]] std::string number(double value);
 
-/// An SVG document under construction. Elements are written in the order of the calls; attributes are passed as text,
+/// Builds an SVG document. Elements are written in the order of the calls; attributes must be passed as text that is
 /// already escaped by escapeXml().
 class Document {
 public:
@@ -36,7 +36,7 @@ public:
     void empty(std::string_view element, std::string_view attributes);
     /// An element that contains text.
     void filled(std::string_view element, std::string_view text, std::string_view attributes = {});
-    /// A rectangle, with a tooltip unless `title` is empty. Its colour is that of the enclosing group unless
+    /// A rectangle, with a tooltip if `title` is not empty. It has the colour of the enclosing group unless
     /// `attributes` override it.
     void rect(const Rect& rect, std::string_view title = {}, std::string_view attributes = {});
     void text(double x, double y, std::string_view text, std::string_view attributes = {});

@@ -11,11 +11,11 @@
 
 namespace bubblescope::svg {
 
-/// The work of a rank besides its ops, on a lane below them.
+/// Work of a rank other than ops, drawn on a lane below them.
 struct LaneBar {
     enum class Lane : std::uint8_t { Send, Receive, Weights };
     Lane lane = Lane::Send;
-    TimeNs posted{0}; ///< from here to `start` it waits, drawn hatched
+    TimeNs posted{0}; ///< the work waits from here until `start`, which is drawn hatched
     TimeNs start{0};
     TimeNs end{0};
     std::string title; ///< tooltip
@@ -26,21 +26,21 @@ struct Panel {
     const StepTimeline& step;
     std::string heading;                              ///< title, such as "1f1b, p = 4, m = 8"
     std::string details;                              ///< times and results; wrapped if too long for one line
-    std::span<const std::vector<LaneBar>> lanes = {}; ///< per rank; empty: none
+    std::span<const std::vector<LaneBar>> lanes = {}; ///< per rank; empty = no lanes
 };
 
 struct DrawOptions {
     std::vector<Rank> ranks = {};  ///< from top to bottom; empty = all
-    TimeNs from{0};                ///< counted from each step's start
-    std::optional<TimeNs> to = {}; ///< end of the longest step if not given
+    TimeNs from{0};                ///< relative to the start of each step
+    std::optional<TimeNs> to = {}; ///< end of the range; if empty, the end of the longest step
     double width = 900;            ///< pixels
 };
 
-/// Draws steps below one another on one time axis, as a separate SVG document: one row per rank, ops in the app's
-/// colours, chunks and slices by shade, overlapped pairs as two halves, the second direction of bidirectional pipelines
-/// with a bar, bubbles hatched, and sends, receives and weights on narrow lanes below. The document is self-contained
-/// and has a background, so that it can be read on light and dark pages. Labels that would not fit their op are left
-/// out. Errors: Usage if nothing is drawn, a rank does not exist, or the range or the width is empty.
+/// Draws steps below one another on a common time axis, as a standalone SVG document with one row per rank. Ops have
+/// the app's colours, with shades for chunks and slices; overlapped pairs are two halves. Ops of the second direction
+/// of bidirectional pipelines are marked by a bar, and bubbles are hatched. Sends, receives and weights are on narrow
+/// lanes below. The background makes it readable on light and dark pages. Labels that do not fit are omitted. Errors:
+/// Usage if there is nothing to draw, a rank does not exist, or the range or the width is empty.
 [[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
 
 } // namespace bubblescope::svg

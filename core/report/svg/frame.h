@@ -8,23 +8,23 @@
 #include <string>
 #include <string_view>
 
-/// The frame of every drawing, around its content.
+/// The parts that all drawings have in common: axes, legend and background.
 
 namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
 inline constexpr double kTextSize = 11;
-inline constexpr double kLeastPlot = 100; ///< minimum width in pixels; below it, nothing can be distinguished
-inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years; above this, sums of times could overflow
+inline constexpr double kLeastPlot = 100; ///< minimum width in pixels, below which nothing can be distinguished
+inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years; sums of larger times could overflow
 
-/// The document's first element, not closed, with its title, the hatching and the background.
+/// The start of the document, with its title, the hatching and the background; its first element is not closed.
 [[nodiscard]] std::string openDrawing(double width, double height, std::string_view title);
 
-/// Draws a time axis whose left and right ends are those of `plot`, below `y`, in a drawing that is `width` wide;
-/// returns where the axis ends.
+/// Draws a time axis below `y` that extends over the width of `plot`, in a drawing of width `width`; returns the y
+/// coordinate of its lower end.
 double drawAxis(Document& document, const Rect& plot, double y, TimeNs from, TimeNs to, double width);
 
-/// The elements of a drawing, which its legend explains.
+/// The elements of a drawing that the legend must explain.
 struct LegendContent {
     std::set<OpKind> kinds;
     Shades shades;
@@ -33,19 +33,19 @@ struct LegendContent {
     bool bubbles = false;
     bool labels = false;
 
-    /// Adds the content of `boxes`.
+    /// Adds the elements in `boxes`.
     void note(const std::vector<Box>& boxes, double row_height);
 };
 
-/// Writes the legend in lines from `area`'s left and top, at most as wide as `area`; returns where the legend ends.
+/// Draws the legend in lines, from the top left of `area` and within its width; returns the y coordinate of its end.
 double drawLegend(Document& document, const LegendContent& content, const Rect& area);
 
 /// Attributes of hatched elements. The stripes are a repeating gradient, defined by drawDefinitions(), because viewers
-/// of SVG Tiny, such as Qt's before 6.7, do not support patterns.
+/// of SVG Tiny, such as Qt before 6.7, do not support patterns.
 inline constexpr std::string_view kHatched = R"svg(fill="url(#bubble)")svg";
 void drawDefinitions(Document& document);
 
-/// The bar that marks an op of the second route.
+/// Bar that marks an op of the second route.
 [[nodiscard]] Rect routeBar(const Rect& op);
 
 } // namespace bubblescope::svg

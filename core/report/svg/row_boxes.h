@@ -14,11 +14,11 @@
 
 namespace bubblescope::svg {
 
-/// The paint of a box: an op's kind, and how much its colour is mixed with the background.
+/// Colour of a box: the kind of op, and the extent to which its colour is mixed with the background.
 struct Paint {
     OpKind kind = OpKind::Forward;
-    std::int32_t step = 0;  ///< 0 = the full colour, steps − 1 = the lightest
-    std::int32_t steps = 1; ///< number of shades: chunks, times slices if sequences are split
+    std::int32_t step = 0;  ///< 0 = full colour, steps − 1 = lightest colour
+    std::int32_t steps = 1; ///< number of shades: number of chunks, multiplied by slices if sequences are split
 
     friend constexpr auto operator<=>(const Paint&, const Paint&) = default;
 };
@@ -26,32 +26,32 @@ struct Paint {
 /// "#rrggbb".
 [[nodiscard]] std::string fillOf(const Paint& paint);
 
-/// Black or white, whichever reads better on `fill` ("#rrggbb").
+/// Black or white, depending on which has more contrast with `fill` ("#rrggbb").
 [[nodiscard]] std::string_view textOn(std::string_view fill);
 
 /// A rectangle in a rank's row.
 struct Box {
     Rect rect;
-    std::optional<Paint> paint; ///< none: a bubble
-    bool second_route = false;  ///< belongs to the pipeline that runs from the last rank to the first
-    std::string label = {};     ///< empty if there is no room
+    std::optional<Paint> paint; ///< empty for a bubble
+    bool second_route = false;  ///< true if it belongs to the pipeline that runs from the last rank to the first
+    std::string label = {};     ///< empty if the label does not fit
     double label_size = 0;
     std::string title = {}; ///< tooltip
 };
 
-/// The shades that distinguish a step's ops.
+/// Shades that distinguish the ops of a step.
 struct Shades {
     int chunks = 1;
-    int slices = 1; ///< slices of a sequence
+    int slices = 1; ///< number of slices per sequence
 
     [[nodiscard]] static Shades of(const StepTimeline& step);
     [[nodiscard]] Paint paint(const Op& op) const;
 };
 
-/// The micro-batch, with its slice if sequences are split: "3", "3:1"; "O" for the optimizer.
+/// The micro-batch, with its slice if sequences are split ("3", "3:1"), or "O" for the optimizer.
 [[nodiscard]] std::string labelOf(const Op& op, const Shades& shades);
 
-/// Total room that a label needs on its left and right.
+/// Total space required on the left and right of a label.
 inline constexpr double kLabelPadding = 2.5;
 
 struct RowInput {
@@ -59,15 +59,15 @@ struct RowInput {
     Rank rank;
     const std::vector<Bubble>& bubbles; ///< bubbles of this rank
     Shades shades;
-    TimeNs from{0}; ///< the times of the row's left and right edge
+    TimeNs from{0}; ///< times at the row's left and right edge
     TimeNs to{0};
     Rect row;
-    double label_size = 0; ///< for ops that take the row's full height
+    double label_size = 0; ///< for ops that occupy the full height of the row
 };
 
-/// A rank's ops and bubbles in the range. Ops that run at the same time share the row's height, forwards on top.
-/// Neighbours too narrow to be seen become one box in the colour that takes most of their time. Leaves out empty ops.
-/// Linear in the number of ops, apart from sorting them by start.
+/// Returns a rank's ops and bubbles in the range as boxes. Ops that run simultaneously share the height of the row,
+/// with forwards on top. Neighbours that are too narrow to be visible are merged into one box, whose colour is that of
+/// the longest total time. Empty ops are omitted. Linear in the number of ops, except for sorting them by start.
 [[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
 
 } // namespace bubblescope::svg

@@ -10,32 +10,32 @@
 
 namespace bubblescope {
 
-/// The theory of one schedule family's orders; closedForm() combines it. Each function may be null. It is called with a
-/// schedule that the family generated, or one equal to it. An error names the domain that the schedule or the costs are
-/// outside of.
+/// Theory for the orders of one schedule family, which closedForm() combines. Any function may be null. Functions are
+/// called with a schedule that the family generated, or with an equal one. Errors name the violated condition on the
+/// schedule or the costs.
 struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
-    /// Bubbles per position or in total, for equal stages and free transfers.
+    /// Bubbles per position or in total, for equal stages and transfers that take no time.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Peak activations, which do not depend on times. Without values if none are known.
+    /// Peak activations, which do not depend on times. Contains no values if none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
-    /// Like closed_form, but for transfers with latency or unequal stages: called for all costs that closed_form does
-    /// not cover.
+    /// Same as closed_form, but for transfers with latency or unequal stages: called for all costs that closed_form
+    /// does not cover.
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Published forms of this family, evaluated for a schedule on equal stages, each with a verdict.
+    /// Published forms of this family, evaluated for a schedule with equal stages, each with a verdict.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// True if closed_form covers all-reduces that pairs and whole backwards hide. All other forms are right only for
-    /// orders in which every backward is whole or every one is split, without pairs.
+    /// True if closed_form includes all-reduces that are hidden by pairs and complete backwards. All other forms are
+    /// correct only for orders without pairs in which either every backward is complete or every backward is split.
     bool hides_all_reduces = false;
 };
 
-/// Families without any form have no entry.
+/// Entries of all families that have at least one form.
 [[nodiscard]] std::span<const FamilyTheory> familyTheories();
 
-/// Finds an entry by the family's name (not an alias); nullptr if there is no theory for it.
+/// Finds an entry by the name of the family (not an alias); nullptr if there is no theory for the family.
 [[nodiscard]] const FamilyTheory* findFamilyTheory(std::string_view family);
 
-// The entries. Each is defined next to its forms.
+// The entries of familyTheories(). Each of them is defined next to its forms.
 [[nodiscard]] FamilyTheory fThenBTheory();
 [[nodiscard]] FamilyTheory loopedBfsTheory();
 [[nodiscard]] FamilyTheory circularTheory();
@@ -66,8 +66,8 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory pipeDream2BwTheory();
 [[nodiscard]] FamilyTheory pipeDreamTheory();
 
-/// The form of every order that takes all micro-batches through one chunk after another, forward and then back; derived
-/// in forwards_first.cpp. Errors: Usage on unequal stages.
+/// Form of every order in which all micro-batches pass one chunk after another, first forward and then backward;
+/// derived in forwards_first.cpp. Errors: Usage if stages are not equal.
 [[nodiscard]] Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain);
 
 } // namespace bubblescope

@@ -12,28 +12,28 @@
 
 namespace bubblescope {
 
-/// The relation of a form's value to the true one.
+/// Relation between a form's value and the true value.
 enum class FormKind : std::uint8_t {
     Exact,
     LowerBound, ///< the true value is at least this
     UpperBound, ///< the true value is at most this
 };
 
-/// "exact", "lower bound", "upper bound"; also the JSON value.
+/// Text and JSON value: "exact", "lower bound", "upper bound".
 [[nodiscard]] std::string_view formKindName(FormKind kind);
 
-/// A closed form's value at one rank and position, with its expression.
+/// Value of a closed form for one rank and position, with its expression.
 struct PositionForm {
     Rank rank;
     Position position = Position::BeforeWarmup;
     std::string expression; ///< such as "(p−s−1)·t_b"; s is the rank
     TimeNs value{0};
     FormKind kind = FormKind::Exact;
-    std::string domain; ///< conditions under which the form is exact or a bound, in words
+    std::string domain; ///< text describing the conditions under which the form is exact or a bound
 };
 
-/// Maximum activations per rank, in forward ops of one chunk, as counted by peakActivations(). They only depend on the
-/// order, so they are valid for all times and transfers.
+/// Maximum activations per rank, in units of one chunk's forward, as counted by peakActivations(). Peaks depend only on
+/// the order, so they are valid for all times and transfers.
 struct PeakForm {
     std::string expression;  ///< such as "min(m, p−s)"; s is the rank
     std::vector<int> values; ///< per rank
@@ -41,58 +41,58 @@ struct PeakForm {
     std::string domain;
 };
 
-/// The quantity that a published form describes.
+/// The quantity described by a published form.
 enum class Quantity : std::uint8_t {
     PositionBubble, ///< a rank's bubble at one position
-    Bubble,         ///< a rank's bubble in total
-    SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count it
+    Bubble,         ///< total bubble of a rank
+    SpanBubble,     ///< the bubble on the longest span, as defined in the zero-bubble papers
     Makespan,
-    BubbleRate, ///< the three of BubbleRates
+    BubbleRate, ///< one of the three rates in BubbleRates
     SpanBubbleRate,
     OverIdeal,
 };
 
 [[nodiscard]] std::string_view quantityName(Quantity quantity);
 
-/// A form as published, listed under its own name because it is wrong, incomplete or easily misread.
+/// A published form that is listed because it is wrong, incomplete or easily misunderstood.
 struct QuotedForm {
-    std::string name;   ///< "inner split of 1F1B, before the steady part"
-    std::string source; ///< the publication
+    std::string name;   ///< such as "inner split of 1F1B, before the steady part"
+    std::string source; ///< title of the publication
     Quantity quantity = Quantity::Bubble;
     Position position = Position::BeforeWarmup; ///< for a PositionBubble
-    std::string expression;                     ///< in the symbols used here
-    std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
+    std::string expression;                     ///< expression in the symbols used here
+    std::vector<TimeNs> values;                 ///< per rank, or one value for a makespan or a span; empty for a ratio
     double ratio = 0;
-    bool holds = false;  ///< true if it is right for these sizes and times
-    std::string verdict; ///< two sentences: what is wrong or easily misread, and what is right
+    bool holds = false;  ///< true if the form is correct for these sizes and times
+    std::string verdict; ///< two sentences: what is wrong or easily misunderstood, and what is correct
 };
 
 /// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
 struct ClosedForm {
-    /// By rank, then position; omits positions whose form is 0 for every rank. Empty if only the totals are known; if
-    /// only some positions are known, contains those, and positionsKnown() is false.
+    /// Sorted by rank, then by position; omits positions whose form is 0 for every rank. Empty if only the totals are
+    /// known. If only some positions are known, contains only these, and positionsKnown() is false.
     std::vector<PositionForm> positions;
-    std::vector<TimeNs> bubble;    ///< total per rank
+    std::vector<TimeNs> bubble;    ///< total bubble per rank
     std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"
     TimeNs makespan{0};
     std::string makespan_expression;
-    FormKind kind = FormKind::Exact; ///< of makespan, totals and rates
-    std::string domain;              ///< conditions under which makespan and totals are exact or bounds, in words
-    std::string note;                ///< why there is no exact form; empty if there is one
-    /// The three definitions of "bubble rate", see BubbleRates.
+    FormKind kind = FormKind::Exact; ///< kind of the makespan, totals and rates
+    std::string domain;              ///< text describing when makespan and totals are exact or bounds
+    std::string note;                ///< reason why there is no exact form; empty if there is one
+    /// The three definitions of "bubble rate" in BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan
-    std::optional<double> span_bubble_rate; ///< none if the forms do not determine when ranks start and end
+    std::optional<double> span_bubble_rate; ///< none if the forms do not determine the times when ranks start and end
     double over_ideal = 0;
     std::optional<PeakForm> peaks;  ///< none if no form is known
     std::vector<QuotedForm> quoted; ///< published forms of this schedule, with verdicts
-    bool f_then_b = false;          ///< positions are worded for F-then-B
+    bool f_then_b = false;          ///< the text of positions is that for F-then-B
 
     [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
-    /// True if every position that is not 0 is listed with its exact value.
+    /// True if every position with a bubble is listed with its exact value.
     [[nodiscard]] bool positionsKnown() const;
-    /// The form's value; 0 if none is listed.
+    /// Value of the form; 0 if none is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;
-    /// The forms between warm-up and steady, per rank: the input of consolidate().
+    /// Forms between warm-up and steady phase, per rank: the input of consolidate().
     [[nodiscard]] std::vector<TimeNs> beforeSteady() const;
 };
 
