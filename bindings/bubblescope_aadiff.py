@@ -97,7 +97,7 @@ def _load():
         entry = getattr(library, "bubblescope_aadiff_" + function)
         entry.restype, entry.argtypes = result, arguments
     if library.bubblescope_aadiff_version() != VERSION:
-        raise AadiffError(f"{name} has version {library.bubblescope_aadiff_version()} of the interface, this file "
+        raise AadiffError(f"{name} has version {library.bubblescope_aadiff_version()} of the interface, but this file "
                           f"version {VERSION}: use both from the same Bubblescope version")
     return library
 

@@ -53,7 +53,7 @@ Status checkModel(const RunConfig& config) {
         return usageError("GPUs train with AdamW only", "choose another optimizer only for ranks on the CPU");
     if (rule.rule == OptimizerConfig::Rule::Muon && config.tensor_ranks > 1)
         return usageError("Muon needs whole matrices, but tensor-parallel ranks divide them",
-                          fmt::format("leave {} out, or use another optimizer", Field("tp")));
+                          fmt::format("omit {}, or use another optimizer", Field("tp")));
     return {};
 }
 
@@ -98,7 +98,7 @@ Status checkSlices(const RunConfig& config) {
     if (config.model.sequence >= slices) return {};
     return usageError(
         fmt::format("a sequence of {} tokens cannot be split into {} slices", config.model.sequence, slices),
-        fmt::format("give {} tokens or more", slices));
+        fmt::format("use {} tokens or more", slices));
 }
 
 /// Checks what needs a fixed order.
@@ -108,7 +108,7 @@ Status checkDispatch(const RunConfig& config) {
         return usageError("checks in bubbles are planned for a fixed order, but this run may change its order",
                           fmt::format("omit {}", Field("aadiff")));
     if (!config.actions.empty())
-        return usageError("activations are moved at fixed places of an order, but this run may change its order",
+        return usageError("activations are moved at fixed points of an order, but this run may change its order",
                           "use an order without such actions");
     if (config.tensor_ranks > 1)
         return usageError("ranks that share a stage must run the same order, but this run may change its order",

@@ -101,7 +101,7 @@ report::Table planTable(const AadiffStudy& study) {
 
 std::string compareText(const AadiffStudy& study) {
     const auto line = [&study](const char* name, const AadiffPlan& plan) {
-        return fmt::format("  {:<16} {:.1f} % of a step's work twice, {:.0f} % of the units, {}\n", name,
+        return fmt::format("  {:<16} repeats {:.1f} % of a step's work, covers {:.0f} % of the units, {}\n", name,
                            100 * study.checkedFraction(plan), 100 * AadiffStudy::coverableFraction(plan),
                            plan.stepsToFull() ? fmt::format("all of them after {} step{}", *plan.stepsToFull(),
                                                             *plan.stepsToFull() == 1 ? "" : "s")
@@ -117,8 +117,8 @@ std::string compareText(const AadiffStudy& study) {
 void addNever(report::Section& document, const AadiffPlan& plan, bool layers) {
     constexpr std::size_t kShown = 3;
     report::Section section;
-    section.heading = "Never checked: no slot with the inputs available is long enough (split chunks with --layers, or "
-                      "lower --margin)";
+    section.heading = "Never checked: no slot is long enough while the inputs are available (split chunks with "
+                      "--layers, or lower --margin)";
     for (const RankPlan& rank : plan.ranks) {
         if (rank.never.empty()) continue;
         std::string units;
@@ -264,7 +264,8 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand(
-        "plan", "Show which ops can be repeated in a schedule's bubbles, and after how many steps all are checked");
+        "plan",
+        "Show which ops can be repeated in a schedule's bubbles, and how many steps it takes to check all of them");
     const auto options = std::make_shared<AadiffArguments>();
     command.examples({"aadiff plan --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
                       "aadiff plan --schedule zb-h1 --pp 8 --microbatches 32 --layers 4"});

@@ -76,7 +76,7 @@ void addAdviseCommand(Command app, Action& action) {
             .typeName("FILE");
     command
         .addParsed("--memory-budget", options->memory_budget, parseBytes,
-                   "Memory per rank, such as 80GiB; larger schedules are not suggested")
+                   "Memory per rank, such as 80GiB; schedules that need more are not suggested")
         .typeName("SIZE")
         .needs(model);
     command

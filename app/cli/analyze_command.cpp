@@ -223,7 +223,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 
 CommandResult analyze(AnalyzeArguments& options) {
     if (options.json && options.html.empty() && options.top)
-        return usageError("--json contains all findings", "leave --top out");
+        return usageError("--json contains all findings", "omit --top");
     if (!options.otlp.empty()) {
         BUBBLESCOPE_ASSIGN(options.collector, otlp::Collector::parse(options.otlp));
     }

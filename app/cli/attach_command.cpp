@@ -19,7 +19,8 @@ struct AttachArguments {
 CommandResult attach(const AttachArguments& options) {
     std::error_code error;
     if (!std::filesystem::is_directory(options.dir, error))
-        return inputError(options.dir, "does not exist", "name the folder given to `bubblescope env --out`");
+        return inputError(options.dir, "does not exist",
+                          "specify the folder that was passed to `bubblescope env --out`");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport captured,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));
@@ -35,7 +36,7 @@ void addAttachCommand(Command app, Action& action) {
         app.addCommand("attach", "Report on recordings of jobs that were started with `bubblescope env`");
     command.examples({"attach my-trace", "attach my-trace --json"});
     const auto options = std::make_shared<AttachArguments>();
-    command.addOption("DIR", options->dir, "The folder given to `bubblescope env --out`").required();
+    command.addOption("DIR", options->dir, "The folder that was passed to `bubblescope env --out`").required();
     command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return attach(*options); }; });
 }

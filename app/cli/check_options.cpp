@@ -88,8 +88,9 @@ void CheckOptions::add(Command command, bool always) {
                .typeName("BYTES"));
     checks(command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs"));
     checks(command
-               .addOption("--on-mismatch", on_mismatch_,
-                          "warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
+               .addOption(
+                   "--on-mismatch", on_mismatch_,
+                   "Reaction to a mismatch: warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
                .typeName("warn|stop|COMMAND")
                .showDefault());
 }

@@ -87,7 +87,7 @@ std::string complaintOf(const CLI::ParseError& error) {
         return fmt::format("{} and {} cannot be combined", option, other);
     }
     if (name == "ArgumentMismatch" && text.find("At Most") != std::string::npos)
-        return halves(":").first + " is given more than once";
+        return halves(":").first + " is specified more than once";
     if (name == "ArgumentMismatch" && text.find("required") != std::string::npos)
         return halves(":").first + " needs a value";
     return text;
@@ -242,7 +242,7 @@ private:
         if (name == kStandardOutput) {
             if (kind == OutputKind::File) return {};
             return usageError(fmt::format("{} writes a folder, which cannot go to standard output", option),
-                              "give a folder name");
+                              "use a folder name");
         }
         const bool fits =
             std::ranges::any_of(endings, [&](const std::string& ending) { return name.ends_with(ending); });

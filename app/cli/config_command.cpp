@@ -61,7 +61,7 @@ CommandResult show(const ConfigArguments& options, const Config& config) {
     document.data("file", config.file.string());
     document.data("exists", config.exists);
     document.line(fmt::format("{}: {}", config.file.string(),
-                              config.exists ? "read" : "not found; every setting has its default"));
+                              config.exists ? "read" : "not found; all settings have their defaults"));
     document.line("");
     report::Table table("settings", {report::column("heading", "heading", report::Align::Left),
                                      report::column("name", "setting", report::Align::Left),
@@ -72,9 +72,10 @@ CommandResult show(const ConfigArguments& options, const Config& config) {
                   setting.source);
     document.add(std::move(table));
     document.line("");
-    document.paragraph("", "The file has lines NAME = VALUE. Settings of one command follow its name in brackets, such "
-                           "as [analyze]; NAME is an option without its dashes, and a flag is true or false. Lines "
-                           "that start with # are comments. Options on the command line take precedence.");
+    document.paragraph(
+        "", "Each line of the file sets NAME = VALUE, where NAME is an option without its dashes, and a flag is true "
+            "or false. Settings of one command follow a line with its name in brackets, such as [analyze]. Lines that "
+            "start with # are comments. Options on the command line take precedence.");
     print(document, options.json);
     return 0;
 }

@@ -40,10 +40,10 @@ struct ConvertArguments {
 
 Result<std::string> formatOf(const std::string& out) {
     if (const auto format = traceFormatOf(out)) return *format;
-    return usageError(out == "-" ? std::string("standard output has no file name that determines the format")
+    return usageError(out == "-" ? std::string("the format is unknown: standard output has no file name")
                                  : fmt::format("the format cannot be determined from the name '{}'", out),
-                      "give --to chrome, kineto, chakra, perfetto, csv or svg, or end the name in .json, .pftrace, "
-                      ".csv or .svg, optionally with .gz or .zst");
+                      "use --to chrome, kineto, chakra, perfetto, csv or svg, or end the name in .json, .pftrace, .csv "
+                      "or .svg, optionally with .gz or .zst");
 }
 
 /// The output is the last of the files, and a folder for some formats, so CommandLine::prepare() cannot check it.
@@ -85,12 +85,12 @@ CommandResult convert(const ConvertArguments& options) {
     }
     if (format != "svg" && (options.from || options.to || options.width))
         return usageError("--svg-from, --svg-to and --svg-width apply only to drawings",
-                          "write an SVG: end the name in .svg or give --to svg");
+                          "write an SVG: end the name in .svg or use --to svg");
     const auto stated = traceFormatOf(out);
     const bool same_ending = format == "kineto" && stated == "chrome"; // a folder may have any name
     if (stated && *stated != format && !same_ending && out != "-")
         return usageError(fmt::format("the name '{}' means {}, but --to is {}", out.string(), *stated, format),
-                          "give only one of them");
+                          "specify only one of them");
     BUBBLESCOPE_TRY(prepareOutput(format, out, *options.force));
     if (format == "chakra") return writeChakra(options, out);
     if (!options.step.empty() || options.transfer_bytes)

@@ -15,8 +15,8 @@ Result<DispatchRule> parseDispatchRule(std::string_view name) {
 void addDispatchOptions(Command command, DispatchPolicy& policy) {
     command
         .addParsed("--dispatch", policy.rule, parseDispatchRule,
-                   "How ranks choose ops: list = in order; ready, backward, oldest = a ready op, the order is a hint "
-                   "(list)")
+                   "How ranks choose ops: list = in order; ready, backward, oldest = any ready op, with the order as a "
+                   "hint (list)")
         .typeName("RULE")
         .suggests({"list", "ready", "backward", "oldest"})
         .group("Dispatch")

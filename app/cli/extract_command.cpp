@@ -126,7 +126,7 @@ CommandResult extract(const ExtractArguments& options) {
 
 void addExtractCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("extract", "Reduce raw traces to small files that give the same analysis results");
+        app.addCommand("extract", "Reduce raw traces to small files that produce the same analysis results");
     const auto options = std::make_shared<ExtractArguments>();
     options->force = &command.force();
     command.examples(

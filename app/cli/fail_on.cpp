@@ -43,7 +43,7 @@ Result<double> bubbleShare(std::string_view given) {
     const std::optional<double> percent = parseNumber<double>(text);
     if (!percent || !(*percent >= 0 && *percent <= 100))
         return usageError(fmt::format("--max-bubble: '{}' is not a percentage", given),
-                          "give a percentage from 0 to 100, such as 20%");
+                          "use a percentage from 0 to 100, such as 20%");
     return *percent / 100;
 }
 
@@ -67,7 +67,7 @@ bool Budgets::exceeded(TimeNs step, double bubble_rate) const {
         printError(fmt::format("over budget: a step takes {}, {} more than --max-step {}", formatTime(step),
                                formatTime(step - *step_), formatTime(*step_)));
     if (idle)
-        printError(fmt::format("over budget: ranks idle {} of a step, --max-bubble allows {}",
+        printError(fmt::format("over budget: ranks are idle for {} of a step, but --max-bubble allows {}",
                                formatPercent(bubble_rate), formatPercent(*bubble_)));
     return long_step || idle;
 }

@@ -52,7 +52,7 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
             const auto time = parseTime(word);
             if (!time.ok() || time.value() <= TimeNs{0}) {
                 return inputError(fmt::format("{}, line {}", file, number),
-                                  fmt::format("'{}' is not a kernel length", word), "write times such as 120us");
+                                  fmt::format("'{}' is not a kernel duration", word), "write times such as 120us");
             }
             kernels.push_back(time.value());
         }
@@ -64,8 +64,7 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
 
 Result<TimeNs> parseLength(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
-    if (time <= TimeNs{0})
-        return usageError(fmt::format("'{}' is not greater than 0", text), "give a time such as 2ms");
+    if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is not greater than 0", text), "use a time such as 2ms");
     return time;
 }
 
@@ -75,7 +74,7 @@ Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& sc
     fill.weight_share = options.weight_share / 100;
     if (options.checkpoint) {
         if (*options.checkpoint < 1)
-            return usageError("--checkpoint copies nothing", "give the size of a rank's weights");
+            return usageError("--checkpoint copies nothing", "specify the size of a rank's weights");
         fill.checkpoint = transmissionTime(*options.checkpoint, options.copy_bandwidth);
     }
     if (!options.side_job.empty()) {
@@ -83,7 +82,7 @@ Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& sc
     }
     BUBBLESCOPE_ASSIGN(fill.memory, options.memory.use(schedule));
     if (fill.memory && !options.memory.budget)
-        return usageError("--memory-model does not set a limit", "give --memory-budget as well");
+        return usageError("--memory-model does not set a limit", "also use --memory-budget");
     fill.budget = options.memory.budget.value_or(0);
     return fill;
 }
@@ -200,7 +199,7 @@ CommandResult answer(const FillArguments& options, std::span<const StepTimeline*
 
 CommandResult fillTrace(const FillArguments& options) {
     if (options.schedule.timed())
-        return usageError("a trace contains the times of its ops", "omit the times, or give no files");
+        return usageError("a trace contains the times of its ops", "omit the times or the files");
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
@@ -216,7 +215,7 @@ CommandResult fillTrace(const FillArguments& options) {
 
 CommandResult fillSchedule(const FillArguments& options) {
     if (!options.steps.empty())
-        return usageError("--step and --replica select from a trace, but no file is given", "leave them out");
+        return usageError("--step and --replica select from a trace, but no file is given", "omit them");
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(planned.schedule, planned.costs));
     const StepTimeline* const only = &step;
@@ -226,8 +225,8 @@ CommandResult fillSchedule(const FillArguments& options) {
 } // namespace
 
 void addFillCommand(Command app, Action& action) {
-    const Command command =
-        app.addCommand("fill", "Find work that fits into the bubbles of a trace or schedule, and whether it pays off");
+    const Command command = app.addCommand(
+        "fill", "Find work that fits into the bubbles of a trace or schedule, and show whether it pays off");
     const auto options = std::make_shared<FillArguments>();
     command.examples({"fill my-run --optimizer 12ms", "fill --schedule 1f1b --pp 4 --microbatches 8 --encoder 2ms"});
     command.addOption("FILES", options->files, "Trace files or folders; without any, the schedule is simulated");
@@ -240,7 +239,7 @@ void addFillCommand(Command app, Action& action) {
                    "Safety margin in percent: a piece of work may take this much longer than stated (10)")
         .typeName("PERCENT")
         .range(0.0, 1000.0);
-    command.addParsed("--latency", options->fill.latency, parseTime, "Cost of starting a piece (10us)")
+    command.addParsed("--latency", options->fill.latency, parseTime, "Cost of starting a piece of work (10us)")
         .typeName("TIME");
     command
         .addOption("--weight-share", options->weight_share,
@@ -256,7 +255,9 @@ void addFillCommand(Command app, Action& action) {
         command.addParsed("--encoder", options->fill.encoder, parseLength, "Forward of an encoder for one micro-batch")
             .typeName("TIME")
             .group(group);
-    command.addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes, "Memory kept per encoder forward")
+    command
+        .addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes,
+                   "Memory that each encoder forward keeps")
         .typeName("SIZE")
         .needs(encoder)
         .group(group);
@@ -271,10 +272,11 @@ void addFillCommand(Command app, Action& action) {
         .typeName("SIZE")
         .needs(bandwidth)
         .group(group);
-    const Option side =
-        command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one per line")
-            .typeName("FILE")
-            .group(group);
+    const Option side = command
+                            .addOption("--side-job", options->side_job,
+                                       "File with the kernel durations of another job, such as 120us, one per line")
+                            .typeName("FILE")
+                            .group(group);
     command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory that the other job needs per rank")
         .typeName("SIZE")
         .needs(side)

@@ -28,7 +28,8 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .group(group)
         .rare();
     command
-        .addOption("--max-active-stages", request.max_active_stages, "Stages whose weights a rank keeps gathered (3)")
+        .addOption("--max-active-stages", request.max_active_stages,
+                   "Number of stages whose weights stay gathered on a rank (3)")
         .typeName("N")
         .needs(lower)
         .group(group)

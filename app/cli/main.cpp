@@ -95,10 +95,11 @@ int run(int argc, char** argv) {
         return exitCode(started.error().kind);
     }
     LaunchSession& session = *started.value();
-    CommandLine line("Bubblescope: where a training pipeline idles, how far that is from theory, and what causes it.",
-                     "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
-                     "`bubblescope help COMMAND` explains a command. Exit codes: 0 success, 1 --fail-on or a budget "
-                     "was triggered, 2 wrong usage, 3 bad input, 4 a run failed.");
+    CommandLine line(
+        "Bubblescope shows where a training pipeline idles, how far that is from theory, and what causes it.",
+        "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
+        "`bubblescope help COMMAND` explains a command. Exit codes: 0 success, 1 --fail-on or a budget "
+        "was triggered, 2 wrong usage, 3 bad input, 4 a run failed.");
     line.root().examples({"demo slow-last-stage && bubblescope analyze slow-last-stage.pftrace"});
     Action action;
     TerminalOptions terminal;
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         return bubblescope::cli::reportNoMemory();
     } catch (const std::system_error& error) { // of std::thread; our own code reports the system's errors as results
-        fmt::print(stderr, "bubblescope: cannot start a thread: {}\n  -> raise the limit of processes (ulimit -u)\n",
+        fmt::print(stderr, "bubblescope: cannot start a thread: {}\n  -> raise the process limit (ulimit -u)\n",
                    error.code().message());
         return 4;
     } catch (const std::exception& error) {

@@ -320,23 +320,22 @@ std::vector<Tool> mcpTools() {
     };
     return {
         {"open", "Open a trace",
-         "Read a trace: its schedule, sizes, step time, number of findings, and problems of its files. Reads the trace "
-         "again if it is already open.",
+         "Read a trace. Returns its schedule, sizes, step time, number of findings, and problems of its files. A trace "
+         "that is already open is read again.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(openTrace)},
         {"answer", "Verdict on a run",
-         "The verdict on a run: whether its data and computation can be trusted, what costs the most time, and what to "
-         "do.",
+         "Assess a run: whether its data and computation can be trusted, what costs the most time, and what to do.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(giveAnswer)},
         {"findings", "All findings",
-         "Each finding with kind, severity, rank, step, evidence and action; the most expensive first.",
+         "List all findings with kind, severity, rank, step, evidence and action; the most expensive first.",
          objectOf({{"path", textArgument(kPathAbout)},
-                   {"kind", textArgument("Findings of this kind only, such as straggler or slow-link")},
-                   {"most", {{"type", "integer"}, {"description", "At most this many (20)"}}}},
+                   {"kind", textArgument("Only findings of this kind, such as straggler or slow-link")},
+                   {"most", {{"type", "integer"}, {"description", "Maximum number of findings (20)"}}}},
                   {"path"}),
          on(listFindings)},
         {"whatif", "Predict a change",
-         "The step time with changes, such as rank:3=usual, link:2-3=2x, comm=0, stage:7=-20%, schedule=zb-v, "
-         "microbatches=16. Without changes, the cost of stragglers.",
+         "Predict the step time with changes, such as rank:3=usual, link:2-3=2x, comm=0, stage:7=-20%, schedule=zb-v, "
+         "microbatches=16. Without changes, returns the cost of stragglers.",
          objectOf({{"path", textArgument(kPathAbout)},
                    {"changes",
                     {{"type", "array"},
@@ -344,7 +343,8 @@ std::vector<Tool> mcpTools() {
                      {"description", "TARGET=VALUE; several apply together"}}}},
                   {"path"}),
          on(whatIf)},
-        {"diff", "Compare two runs", "What changed between two runs, by how much, and whether it is significant.",
+        {"diff", "Compare two runs",
+         "Compare two runs: what changed, by how much, and whether the change is significant.",
          objectOf({{"before", textArgument("The run before")}, {"after", textArgument("The run after")}},
                   {"before", "after"}),
          on(compareTraces)},
@@ -354,8 +354,8 @@ std::vector<Tool> mcpTools() {
          objectOf({{"path", textArgument(kPathAbout)}, {"sql", textArgument("One SELECT of SQLite")}}, {"path", "sql"}),
          on(askInSql)},
         {"plan", "Plan a training run",
-         "The best tensor, context, data and pipeline parallelism, chunks, micro-batch and schedule for a model on a "
-         "cluster, with step time, MFU and memory.",
+         "Find the best tensor, context, data and pipeline parallelism, chunks, micro-batch and schedule for a model "
+         "on a cluster, with step time, MFU and memory.",
          objectOf({{"model", textArgument("A known model, such as llama3-8b")},
                    {"gpu", textArgument("A known device, such as h100")},
                    {"gpus", {{"type", "integer"}, {"description", "Number of devices"}}},
@@ -384,12 +384,11 @@ bool readLine(std::string& line) {
 }
 
 CommandResult serve() {
-    mcp::Session session(
-        BUBBLESCOPE_VERSION,
-        "Bubblescope diagnoses pipeline-parallel training from traces. Call open with the path of a trace, "
-        "then answer for the verdict and findings for the evidence; whatif predicts what a change would "
-        "gain. Every answer ends with the command that repeats it.",
-        mcpTools());
+    mcp::Session session(BUBBLESCOPE_VERSION,
+                         "Bubblescope diagnoses pipeline-parallel training from traces. Call open with the path of a "
+                         "trace, then answer for the verdict and findings for the evidence; whatif predicts what a "
+                         "change would gain. Every answer ends with the command that reproduces it.",
+                         mcpTools());
     for (std::string line; readLine(line);) {
         if (line.find_first_not_of(" \t") == std::string::npos) continue;
         if (const auto answer = session.answer(line)) {

@@ -213,12 +213,12 @@ private:
                                              : "the job has ended, and no pipeline was found in its recording",
                             captured_.problem().empty() ? "open it with `bubblescope analyze`" : captured_.problem());
         const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
-        constexpr std::string_view kSilent = "does not name a rank of a run: it is empty, or damaged at its beginning";
+        constexpr std::string_view kSilent = "does not identify a rank: it is empty, or its start is damaged";
         if (!receiver_ && silent.size() == follower_.files()) {
             if (silent.empty())
                 return inputError(options_.folders.front(),
                                   fmt::format("the folder did not appear within {}", formatTime(patience_)),
-                                  "give the folder that the run records into, or give a longer --patience");
+                                  "specify the folder that the run records into, or use a longer --patience");
             return inputError(silent.front().string(), std::string(kSilent), "record the run again");
         }
         if (!reported_silent_) {
@@ -347,12 +347,12 @@ private:
 
 CommandResult monitor(MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
-        return usageError("nothing to watch", "give the folders that the run records into, or --listen");
+        return usageError("nothing to watch", "specify the folders that the run records into, or --listen");
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");
     if (!options.streams.forward.empty() && !options.otlp.empty())
-        return usageError("--otlp and --forward cannot be combined", "give --otlp to the monitor that shows the run");
+        return usageError("--otlp and --forward cannot be combined", "pass --otlp to the monitor that shows the run");
     live::LiveOptions live;
     live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
@@ -360,7 +360,7 @@ CommandResult monitor(MonitorArguments& options) {
     live.assembly.patience = options.patience;
     BUBBLESCOPE_ASSIGN(live.model, options.use.trained());
     if (live.model && live.model->device.empty() && !live.model->peak)
-        return usageError("MFU needs the device", "give its name with --gpu or its peak with --tflops");
+        return usageError("MFU needs the device", "specify its name with --gpu or its peak with --tflops");
     if (live.model && !live.model->device.empty()) BUBBLESCOPE_TRY(deviceNamed(live.model->device));
     const std::vector<std::filesystem::path> folders(options.folders.begin(), options.folders.end());
     BUBBLESCOPE_TRY(live::checkFolders(folders));
@@ -423,13 +423,13 @@ void addMonitorCommand(Command app, Action& action) {
             .typeName("COMMAND");
     command
         .addParsed("--alert-interval", options->alert_interval, parseTime,
-                   "Shortest time between two alerts of one kind (300s)")
+                   "Minimum time between two alerts of the same kind (300s)")
         .typeName("TIME")
         .needs(alert);
     command
-        .addParsed(
-            "--patience", options->patience, parseTime,
-            "Time to wait for late ranks after others have ended a step, and for missing folders or a collector (10s)")
+        .addParsed("--patience", options->patience, parseTime,
+                   "Time to wait for late ranks after others have finished a step, and for missing folders or a "
+                   "collector (10s)")
         .typeName("TIME");
     addFailOn(command, options->fail_on);
     command

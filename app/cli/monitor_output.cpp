@@ -210,7 +210,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
     tell(counts.duplicates, "twice");
     tell(counts.bad, "impossible");
     if (analyzer.latency().count() > 0) {
-        out += fmt::format("; ops arrive {} after their end (99 % within {})",
+        out += fmt::format("; ops arrive {} after their end (median; 99 % within {})",
                            formatTime(analyzer.latency().quantile(0.5)), formatTime(analyzer.latency().quantile(0.99)));
     }
     return out + "\n";

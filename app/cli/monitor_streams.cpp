@@ -161,7 +161,7 @@ private:
         const TimeNs most = connected_at_ ? kReturning * patience_ : patience_;
         if (since >= most)
             return runError(fmt::format("no collector accepted the connection within {}", formatTime(most)),
-                            "check that one listens on that address, or give a longer --patience");
+                            "check that a collector listens on that address, or use a longer --patience");
         if (since >= kSilent && reported_.empty() && !std::exchange(told_silent_, true))
             printError(fmt::format("the collector does not answer; waiting {} for it", formatTime(most)));
         return {};

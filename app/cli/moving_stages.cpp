@@ -37,7 +37,7 @@ CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightT
     constexpr TimeNs kUsualForward{1'000'000};
     BUBBLESCOPE_ASSIGN(CostModel costs, request.costs(kUsualForward));
     if (!costs.stages.empty() || !costs.plainTransfers())
-        return usageError("roundpipe is simulated with equal stages and transfers of one latency", "give --comm only");
+        return usageError("roundpipe can only be simulated with equal stages and equal latencies", "use only --comm");
     const int chunks = request.vpp.value_or(1);
     const MovingStages stages{request.spec.pp, request.spec.microbatches, request.spec.pp * chunks,
                               request.spec.pp * chunks};
@@ -50,8 +50,8 @@ CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightT
     const Result<MovingForm> form = movingForm(stages, times);
     report::Document document;
     document.line(
-        fmt::format("roundpipe, p = {}, m = {}: makespan {}, bubble rate {:.2f} % of the makespan\n"
-                    "{} forward and {} backward stages go round the ranks; {}\n",
+        fmt::format("roundpipe, p = {}, m = {}: makespan {}, bubble rate {:.2f} % of the makespan\n{} forward and {} "
+                    "backward stages rotate over the ranks; {}\n",
                     stages.pp, stages.microbatches, formatTime(step.wall()), 100 * bubbleRates(step).over_makespan,
                     stages.forward_stages, stages.backward_stages,
                     form.ok() ? fmt::format("closed form: makespan {}, {} idle from one visit to the next",

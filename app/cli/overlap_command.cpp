@@ -208,9 +208,11 @@ std::string explanationText(const OverlapStudy& study, std::string_view variant)
     if (pair.cuts() > 0 && study.pp > 1) {
         const TimeNs gradient = pair.pair.ends[kBackward];
         out += report::wrapped(
-            "  ", fmt::format("With this warm-up, a pair's forward gets its input only when the backward has ended, {} "
-                              "after the pair's start. Its first piece is due {} after the start, so the pairs wait.",
-                              formatTime(gradient), formatTime(forwardStart(pair))));
+            "  ",
+            fmt::format(
+                "With this warm-up, a pair's forward gets its input only when the backward has ended, {} after the "
+                "pair's start. The forward's first piece would start {} after the pair's start, so the pairs wait.",
+                formatTime(gradient), formatTime(forwardStart(pair))));
     }
     return out + stepText(entry.deeper_order, "the deeper warm-up");
 }
@@ -378,7 +380,7 @@ void addOverlapCommand(Command app, Action& action) {
         .typeName("N")
         .range(20, 10'000)
         .needs(chart);
-    command.addFlag("--json", options->json, "Print a JSON document, which explains and charts all variants")
+    command.addFlag("--json", options->json, "Print a JSON document with explanations and charts of all variants")
         .excludes(explained)
         .excludes(chart);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

@@ -37,12 +37,12 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
     const std::int64_t sum = std::accumulate(options.per_rank.begin(), options.per_rank.end(), std::int64_t{0});
     if (options.layers && *options.layers != sum) {
         return usageError(fmt::format("--layers-per-rank adds up to {}, but --layers is {}", sum, *options.layers),
-                          "leave --layers out or correct one of them");
+                          "omit --layers or correct one of them");
     }
     const int pp = options.schedule.spec.pp;
     if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {
         return usageError(fmt::format("--layers-per-rank lists {} ranks, but --pp is {}", options.per_rank.size(), pp),
-                          "leave --pp out or correct one of them");
+                          "omit --pp or correct one of them");
     }
     return partitionByRank(options.per_rank, vpp, placement);
 }
@@ -74,13 +74,13 @@ Result<std::string> frameworkText(const PartitionArguments& options, const Parti
                                   const std::vector<LayerKind>& kinds, int pp, Placement placement) {
     if (options.framework == "deepspeed") {
         if (static_cast<int>(partition.layers_per_stage.size()) != pp)
-            return usageError("DeepSpeed has one stage per rank", "leave --vpp out");
+            return usageError("DeepSpeed has one stage per rank", "omit --vpp");
         return fmt::format("parts = {}", partitionToDeepSpeed(partition));
     }
     const LayerLayout layout = layoutOf(partition, kinds);
     if (options.framework == "megatron") {
         if (placement != Placement::Loop)
-            return usageError("Megatron-core supports only loop placement", "leave --placement out");
+            return usageError("Megatron-core supports only loop placement", "omit --placement");
         BUBBLESCOPE_ASSIGN(const std::string text, layoutToMegatron(layout, pp));
         return fmt::format("--pipeline-model-parallel-layout '{}'", text);
     }
@@ -105,7 +105,7 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     if (!options.layers)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
     if (options.schedule.spec.pp < 1) return usageError("no ranks given", "use --pp P");
-    if (vpp < 1) return usageError(fmt::format("--vpp {} is not a valid number of chunks", vpp), "give 1 or more");
+    if (vpp < 1) return usageError(fmt::format("--vpp {} is not a valid number of chunks", vpp), "use 1 or more");
     constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{options.schedule.spec.pp} * vpp;
     if (stages > kMaxStages) return usageError("more than a million stages", "lower --pp or --vpp");
@@ -146,13 +146,12 @@ Status checkRule(const PartitionArguments& options) {
                                                                          : "";
     if (!unused.empty())
         return usageError(fmt::format("{} has no effect on a split by rule", unused),
-                          "add --layer-times FILE, or give --pp, --vpp and --placement alone");
+                          "add --layer-times FILE, or use --pp, --vpp and --placement alone");
     const bool stated = !options.layout.empty() || !options.parts.empty();
-    if (stated && options.layers)
-        return usageError("--layout and --parts already give the layers", "leave --layers out");
+    if (stated && options.layers) return usageError("--layout and --parts already define the layers", "omit --layers");
     if (stated && (options.first_less != 0 || options.last_less != 0))
-        return usageError("--layout and --parts already give each stage's layers",
-                          "leave --first-less and --last-less out");
+        return usageError("--layout and --parts already define each stage's layers",
+                          "omit --first-less and --last-less");
     return {};
 }
 
@@ -245,7 +244,7 @@ CommandResult printBest(const PartitionArguments& options) {
     if (options.layers && *options.layers != count) {
         return usageError(
             fmt::format("{} has {} layers, but --layers is {}", options.layer_times, count, *options.layers),
-            "leave --layers out");
+            "omit --layers");
     }
     PartitionOptions search;
     search.comm = options.comm;
@@ -300,7 +299,7 @@ void addPartitionCommand(Command app, Action& action) {
     const Option times =
         command
             .addOption("--layer-times", options->layer_times,
-                       "Times per layer, JSON or CSV: finds the split with the shortest step for --schedule")
+                       "Times per layer, as JSON or CSV; finds the split with the shortest step for --schedule")
             .typeName("FILE");
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0), with --layer-times")
         .typeName("TIME")

@@ -35,8 +35,8 @@ CommandResult planRun(const PlanArguments& options) {
     const plan::Space& space = options.request.space;
     if (!space.tp.empty() || !space.cp.empty() || !space.pp.empty() || !space.ep.empty() || !space.microbatch.empty() ||
         !options.request.recompute.empty() || !options.request.zero.empty())
-        return usageError("a trace has its own parallelism, recomputation and size of micro-batches",
-                          "limit only schedules and chunks, or plan without a trace");
+        return usageError("a trace already defines the parallelism, recomputation and micro-batch size",
+                          "restrict only schedules and chunks, or plan without a trace");
     BUBBLESCOPE_ASSIGN(plan::Space choices, options.request.choices());
     choices.plans = static_cast<std::size_t>(options.plans);
     BUBBLESCOPE_ASSIGN(const double peak, peakSeconds(options.request));
@@ -106,7 +106,8 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .range(0.0, 100.0)
         .rare();
     command
-        .addFlag("--deepep", request.sends_once, "Send a token once to each host with experts for it, as DeepEP does")
+        .addFlag("--deepep", request.sends_once,
+                 "Send a token only once to each host that has experts for it, as DeepEP does")
         .rare();
     command.addFlag("--fp8", request.fp8, "Compute the layers' matrix products in 8-bit floating point");
 }

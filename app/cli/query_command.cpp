@@ -67,14 +67,15 @@ Result<Request> requestOf(const QueryArguments& options) {
     if (!options.query_file.empty()) {
         BUBBLESCOPE_ASSIGN(request.sql, readInputText(options.query_file, "a query"));
     } else {
-        if (words.size() < 2) return usageError("files and a query are needed", "as in: query trace.json \"SELECT 1\"");
+        if (words.size() < 2)
+            return usageError("trace files and a query are required", "as in: query trace.json \"SELECT 1\"");
         request.sql = std::move(words.back());
         words.pop_back();
         if (request.sql == kStandardInput) {
             BUBBLESCOPE_ASSIGN(request.sql, readInputText(request.sql, "a query"));
         }
     }
-    if (words.empty()) return usageError("which trace?", "name its files before the query");
+    if (words.empty()) return usageError("which trace?", "put the trace files before the query");
     request.files.assign(words.begin(), words.end());
     return request;
 }

@@ -9,8 +9,8 @@ void addQueueOptions(Command command, QueueRequest& request) {
     command
         .addOption("--communicators", request.communicators,
                    "Communicators: one for everything; one per direction (activations, gradients), edge (ordered pair "
-                   "of ranks) or pair; none (tag); or as given in a file. On each, a rank's transfers run one after "
-                   "another")
+                   "of ranks) or pair; none (tag); or as defined in a file. On each communicator, a rank's transfers "
+                   "run one after another")
         .typeName("KIND")
         .suggests({"one", "direction", "edge", "pair", "tag"})
         .group(group);

@@ -63,7 +63,7 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport there, profiler::reportCapture(dir, control));
     if (there.processes.empty()) return {};
     return usageError(fmt::format("{} contains an earlier recording", dir.string()),
-                      "give --force to replace it, or another folder with --out");
+                      "use --force to replace it, or another folder with --out");
 }
 
 /// The waits in which a job hung when it was stopped; nothing if it did not hang.
@@ -105,10 +105,10 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir, 
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
                                   watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
     if (watched.incomplete)
-        document.line("not enough memory or descriptors to watch all processes; events of some may be lost");
+        document.line("not enough memory or file descriptors to watch all processes; some of their events may be lost");
     if (watched.refused > 0)
         document.line(
-            fmt::format("refused {} connection{} of other users", watched.refused, watched.refused == 1 ? "" : "s"));
+            fmt::format("refused {} connection{} from other users", watched.refused, watched.refused == 1 ? "" : "s"));
     const std::string text = report::toText(document);
     std::fwrite(text.data(), 1, text.size(), stderr); // may fail without ending the job's recording
     if (options.report_file.empty()) return;
@@ -193,9 +193,9 @@ void addRecordCommand(Command app, Action& action) {
         .typeName("FILE");
     options->streams.addForward(command, "Also send the recording to the monitor at this address while the job runs");
     command
-        .addParsed(
-            "--patience", options->patience, parseTime,
-            "Time to wait after the job for a monitor that accepts no data (10s); at most ten times that in total")
+        .addParsed("--patience", options->patience, parseTime,
+                   "Time to wait after the job for a monitor that does not accept data (10s); in total at most ten "
+                   "times as long")
         .typeName("TIME")
         .group("Over the network");
     command.addOption("COMMAND", options->command, "The job, after --").required();

@@ -65,7 +65,7 @@ Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     Status made;
     if (makes) {
         auto result = TemporaryFolder::make(
-            "bubblescope", runError("cannot create a temporary folder for the trace", "give --out DIR"));
+            "bubblescope", runError("cannot create a temporary folder for the trace", "use --out DIR"));
         if (result.ok()) {
             folder.emplace(std::move(result).value());
         } else {
@@ -163,13 +163,13 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
                   step.counts.skipped, step.counts.mismatched, step.units, step.delay);
     }
     section.add(std::move(table));
-    section.line(
-        fmt::format("{}.{}{}\n",
-                    plan->steps_to_full
-                        ? fmt::format("The plan checks every op of every layer within {} steps", *plan->steps_to_full)
-                        : "The plan leaves some ops of some layers unchecked",
-                    reached ? fmt::format(" This run covered what was possible within {} steps.", *reached) : "",
-                    plan->retimed ? " Ops are delayed within their slack." : ""));
+    section.line(fmt::format(
+        "{}.{}{}\n",
+        plan->steps_to_full
+            ? fmt::format("The plan checks every op of every layer within {} steps", *plan->steps_to_full)
+            : "The plan leaves some ops of some layers unchecked",
+        reached ? fmt::format(" This run covered everything that can be checked within {} steps.", *reached) : "",
+        plan->retimed ? " Ops are delayed within their slack." : ""));
     return section;
 }
 

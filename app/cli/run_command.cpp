@@ -106,7 +106,7 @@ Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] b
                                         : no_kernels_ ? "--no-kernels"
                                                       : "";
         if (!unused.empty())
-            return usageError(fmt::format("{} needs a GPU", unused), "add --backend cuda, or leave it out");
+            return usageError(fmt::format("{} needs a GPU", unused), "add --backend cuda, or omit the option");
     }
     if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
 #ifdef BUBBLESCOPE_WITH_CUDA
@@ -165,7 +165,7 @@ Result<std::int64_t> parseTraceSize(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
     constexpr std::int64_t kLeast = 1 << 16; // each part repeats the description of the run
     if (bytes < kLeast)
-        return usageError(fmt::format("--size {} is too small for a trace", text), "give at least 64KiB");
+        return usageError(fmt::format("--size {} is too small for a trace", text), "use at least 64KiB");
     return bytes;
 }
 
@@ -230,7 +230,7 @@ CommandResult runOne(runtime::RunConfig config, const RunArguments& options, Pro
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     print(toDocument(recorded, options.json ? report::Reader::Programs : report::Reader::Text), options.json);
     if (!options.json && !options.out.empty()) {
-        printText(fmt::format("\nTrace written to {0}; look at it with `bubblescope view {0}`\n", options.out));
+        printText(fmt::format("\nTrace written to {0}; open it with `bubblescope view {0}`\n", options.out));
     }
     return failsOnAny(options.fail_on, recorded.report.anomalies) ? 1 : 0;
 }
@@ -322,11 +322,11 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("BYTES")
         .needs(out)
         .rare();
-    const Option no_pace =
-        command.addFlag("--no-pace", options->no_pace, "Run ops at full speed, not at their nominal times");
+    const Option no_pace = command.addFlag("--no-pace", options->no_pace,
+                                           "Run ops at full speed instead of pacing them to their nominal times");
     command
         .addParsed("--pace-tolerance", options->pace_tolerance, parseTime,
-                   "Lateness beyond which a paced op is recorded with its real end (10ms)")
+                   "Delay above which a paced op is recorded with its real end (10ms)")
         .typeName("TIME")
         .excludes(no_pace)
         .rare();
@@ -344,7 +344,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     addDispatchOptions(command, options->dispatch);
     command
         .addFlag("--adapt", options->adapt,
-                 "Change the order between steps if another one is shorter on the measured times")
+                 "Change the order between steps if another order is shorter with the measured times")
         .group("Dispatch")
         .rare();
     command

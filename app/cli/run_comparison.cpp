@@ -52,7 +52,7 @@ Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<
         if (blocks % chunks == 0) continue;
         return usageError(fmt::format("the {} layers of a rank do not divide evenly into the {} chunks of {}", blocks,
                                       chunks, orderName(schedule)),
-                          fmt::format("give --layers {} or leave it out", std::lcm(even, first) / first));
+                          fmt::format("use --layers {} or omit the option", std::lcm(even, first) / first));
     }
     return blocks;
 }
@@ -78,8 +78,8 @@ std::string weightsText(const std::vector<RecordedRun>& runs, const std::vector<
         return out + fmt::format(" Their weights are equal bit for bit ({}).",
                                  digestText(runs.front().training.weights_digest));
     }
-    return out + " Runs with the same letter in the last column have bit-identical weights.\nTwo pipelines and "
-                 "sequence slices sum gradients in another order, so their last bits differ.";
+    return out + " Runs with the same letter in the last column have bit-identical weights.\nOrders with two pipelines "
+                 "or with sequence slices sum gradients in a different order, so the last bits differ.";
 }
 
 void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs) {

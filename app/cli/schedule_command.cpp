@@ -52,7 +52,7 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
                                       ? fmt::format("forward {}, backward {}", formatTime(costs.times.forward),
                                                     formatTime(costs.times.backward))
                                       : "the times given";
-        printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
+        printText(fmt::format("Drawn to scale for {}; '.' is a bubble:\n{}", times, chart));
         if (const std::string meaning = report::opMeaning(schedule, costs); !meaning.empty()) printText(meaning + "\n");
     }
     return {};

@@ -143,7 +143,7 @@ Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule
         }
         return usageError(fmt::format("{} and {} replace {} and {}", Field("lower"), Field("communicators"),
                                       Field("sends"), Field("comm_streams")),
-                          "give only one of the two");
+                          "specify only one of the two");
     }
     BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, options.lowering.lowered(std::move(schedule), options.schedule.file));
     BUBBLESCOPE_TRY(checkWeightTimes(options.weights, lowered.actions));
@@ -230,7 +230,7 @@ Status checkSweep(const SimulateArguments& options) {
                                  : options.ops && !options.json ? "--ops"
                                                                 : "";
     if (one.empty()) return {};
-    return usageError(fmt::format("{} is for one schedule, and several are compared", one),
+    return usageError(fmt::format("{} works with one schedule, but several are compared", one),
                       one == "--ops" ? "add --json" : "simulate that schedule alone");
 }
 
@@ -382,7 +382,7 @@ void addSimulateCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
         .addOption("--times-of", options->times_of,
-                   "Each time is for one op, or for a rank's whole part of the model, which is divided among its v "
+                   "Work that each time covers: one op, or a rank's whole part of the model, divided among its v "
                    "chunks (op; rank if schedules or chunks are compared)")
         .typeName("op|rank")
         .oneOf({"op", "rank"})

@@ -43,7 +43,7 @@ Result<LoweredSchedule> lowered(const ValidateArguments& options) {
 Status drawHang(const ValidateArguments& options, const LoweredValidation& found) {
     if (options.svg.empty()) return {};
     if (!found.hang || !found.hang->hangs()) {
-        fmt::print(stderr, "Nothing hangs, so {} is not written.\n", options.svg);
+        fmt::print(stderr, "No hang was found, so {} was not written.\n", options.svg);
         return {};
     }
     ReplacingFile file(options.svg);
@@ -59,8 +59,8 @@ CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(rules.memory, options.memory.use(schedule.order));
     rules.memory_budget = options.memory.budget;
     if (schedule.movesActivations() && (rules.memory || rules.memory_limit))
-        return usageError("validate counts memory by the order of ops, but this order moves activations",
-                          "check its memory with simulate --memory-model");
+        return usageError("validate cannot check the memory of an order that moves activations",
+                          "check the memory with simulate --memory-model");
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(schedule.order));
     LoweredValidation found = validateLowered(schedule, rules, queues);
     if (options.part) {

@@ -226,7 +226,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         notes->addHere();
     });
     if (slice && !steps && !session->isBeginning())
-        entries.add("itemExample", tr("&Name ops by this slice"), [this, item] {
+        entries.add("itemExample", tr("&Recognise ops like this slice…"), [this, item] {
             teach(false);
             teach_->setExample(static_cast<SliceId>(item.index));
         });

@@ -87,7 +87,7 @@ void KeySheet::addMouse() {
         tr("Zooms or scrolls, whichever the wheel alone does not; over the names, changes the row height"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));
     add(tr("Drag"), tr("Move the view"));
-    add(tr("Shift+Drag"), tr("Select a time range, from edge to edge of ops"));
+    add(tr("Shift+Drag"), tr("Select a time range that snaps to the edges of ops"));
     add(tr("Drag on the ruler"), tr("Select a time range"));
     add(tr("Click"), tr("Select; on a step number: show that step; on a rank: unfold it"));
     add(tr("Double click"), tr("Zoom to the clicked item"));

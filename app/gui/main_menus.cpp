@@ -280,7 +280,7 @@ void MenuBuilder::addPanels(QMenu& view) {
     for (QAction* panel : to_.docks.actions())
         panels->addAction(panel);
     panels->addSeparator();
-    panels->addAction(tr("&Default arrangement"), &to_.docks, &DockPanels::reset)
+    panels->addAction(tr("&Reset the layout"), &to_.docks, &DockPanels::reset)
         ->setObjectName(QStringLiteral("resetLayout"));
 }
 
@@ -299,8 +299,8 @@ void MenuBuilder::addThemes(QMenu& view) {
     add(ThemeChoice::Light, tr("&Light"));
     add(ThemeChoice::Dark, tr("&Dark"));
     add(ThemeChoice::HighContrast, tr("High &contrast"));
-    add(ThemeChoice::ColourBlind, tr("For colour-&blind people"));
-    add(ThemeChoice::ColourBlindDark, tr("For colour-blind people, d&ark"));
+    add(ThemeChoice::ColourBlind, tr("Colour-&blind safe"));
+    add(ThemeChoice::ColourBlindDark, tr("Colour-blind safe, d&ark"));
 }
 
 void MenuBuilder::addLanguages(QMenu& view) {

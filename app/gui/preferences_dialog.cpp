@@ -57,7 +57,7 @@ PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
 QWidget* PreferencesDialog::buildThresholds() {
     auto* const page = new QWidget(this);
     auto* const column = new QVBoxLayout(page);
-    auto* const note = new QLabel(tr("They apply to traces that are opened from now on."), page);
+    auto* const note = new QLabel(tr("Thresholds apply to traces that are opened from now on."), page);
     note->setWordWrap(true);
     auto* const table = new ThresholdsTable(findingThresholds(), page);
     connect(table, &ThresholdsTable::edited, this,
@@ -95,8 +95,8 @@ QWidget* PreferencesDialog::buildGeneral() {
                             {ThemeChoice::Light, tr("Light")},
                             {ThemeChoice::Dark, tr("Dark")},
                             {ThemeChoice::HighContrast, tr("High contrast")},
-                            {ThemeChoice::ColourBlind, tr("For colour-blind people")},
-                            {ThemeChoice::ColourBlindDark, tr("For colour-blind people, dark")}},
+                            {ThemeChoice::ColourBlind, tr("Colour-blind safe")},
+                            {ThemeChoice::ColourBlindDark, tr("Colour-blind safe, dark")}},
                            to.theme(), [&to](ThemeChoice choice) { to.chooseTheme(choice); });
     addChoice<Language>(*form, "preferLanguage", tr("Language"),
                         {{Language::System, tr("Same as system")},

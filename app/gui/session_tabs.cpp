@@ -75,7 +75,7 @@ void TraceTabs::finishSession() {
     emit refused(
         inputError(opening.file.toStdString(),
                    tr("%Ln trace(s) of this session could not be opened", nullptr, opening.failed).toStdString(),
-                   tr("locate them in their tabs; the session keeps them").toStdString()));
+                   tr("locate them in their tabs; the session still contains them").toStdString()));
 }
 
 /// A trace of a session, or of a tab that is opened again, keeps its tab and what was saved about it.

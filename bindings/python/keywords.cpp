@@ -19,7 +19,7 @@ std::string pathText(const py::object& value) {
 }
 
 std::int64_t notNegative(const char* name, std::int64_t value) {
-    if (value < 0) raise(usageError(fmt::format("{}={} is negative", name, value), "give 0 or more"));
+    if (value < 0) raise(usageError(fmt::format("{}={} is negative", name, value), "use 0 or more"));
     return value;
 }
 
@@ -34,8 +34,8 @@ TimeNs Keywords::timeFrom(const char* name, const py::object& value) {
     if (isInteger(value)) return TimeNs{notNegative(name, value.cast<std::int64_t>())};
     if (py::hasattr(value, "total_seconds"))
         return TimeNs{notNegative(name, std::llround(value.attr("total_seconds")().cast<double>() * 1e9))};
-    throw py::type_error(fmt::format("{}: a time is integer nanoseconds, a datetime.timedelta, or a text with a unit, "
-                                     "such as \"1.5ms\"",
+    throw py::type_error(fmt::format("{}: a time must be an integer number of nanoseconds, a datetime.timedelta, or a "
+                                     "text with a unit, such as \"1.5ms\"",
                                      name));
 }
 
@@ -43,7 +43,7 @@ std::int64_t Keywords::sizeFrom(const char* name, const py::object& value) {
     if (py::isinstance<py::str>(value)) return valueOf(parseBytes(value.cast<std::string>()));
     if (isInteger(value)) return notNegative(name, value.cast<std::int64_t>());
     throw py::type_error(
-        fmt::format("{}: a size is an integer number of bytes, or text with a unit, such as \"80GiB\"", name));
+        fmt::format("{}: a size must be an integer number of bytes, or a text with a unit, such as \"80GiB\"", name));
 }
 
 Keywords::Keywords(const py::dict& given) : rest_(given.attr("copy")()) {}

@@ -147,7 +147,8 @@ py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run,
 } // namespace
 
 void addOrderFunctions(py::module_& module) {
-    py::class_<Order>(module, "Order", "A schedule's order on every rank, and the times that it was created with.")
+    py::class_<Order>(module, "Order",
+                      "A schedule's order of ops on every rank, and the op times that it was created with.")
         .def("json", [](const Order& order) { return scheduleToJson(order.schedule); })
         .def("csv", [](const Order& order) { return valueOf(scheduleToCsv(order.schedule)); })
         .def("chart", &chartOf)

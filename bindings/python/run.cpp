@@ -263,7 +263,7 @@ py::tuple RunHandle::advise(const py::dict& options) const {
             }
             wanted.budget = memory.budget;
             if (wanted.budget && !wanted.sizes)
-                return usageError("a memory budget needs the model's sizes", "give the memory model as well");
+                return usageError("a memory budget needs the model's sizes", "also specify the memory model");
             if (search_time > TimeNs{0}) wanted.search_time = search_time;
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
             BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(of.run));

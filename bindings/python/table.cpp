@@ -206,7 +206,7 @@ void addTableClasses(py::module_& module) {
         .def_property_readonly("name", [](const ColumnView& view) { return view.column().name(); })
         .def_property_readonly(
             "type", [](const ColumnView& view) { return typeName(view.column().type()); },
-            "Arrow's name of the type, such as \"int64\".")
+            "Arrow's name for the type, such as \"int64\".")
         .def("__len__", [](const ColumnView& view) { return view.rows.count; })
         .def(
             "__getitem__",

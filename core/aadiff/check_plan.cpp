@@ -57,7 +57,7 @@ void addPlaces(const RankPlan& rank, TimeNs begin, CheckPlan& out) {
 } // namespace
 
 Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin) {
-    if (margin < 0) return usageError("a check's margin cannot be negative", "give 0 or more");
+    if (margin < 0) return usageError("a check's margin cannot be negative", "use 0 or more");
     CheckPlan out;
     // A single replica, because steps of another one are not later steps of the first.
     std::vector<StepTimeline> planned;

@@ -37,7 +37,7 @@ Result<CheckSession> CheckSession::make(Config config) {
     constexpr int kMaxLayers = 4096;
     for (const int layers : config.layers)
         if (layers < 1 || layers > kMaxLayers)
-            return usageError(fmt::format("a stage cannot have {} layers", layers), "give 1 to 4096");
+            return usageError(fmt::format("a stage cannot have {} layers", layers), "use 1 to 4096");
     const auto chunks = static_cast<std::size_t>(config.schedule.vpp);
     if (config.layers.size() != chunks || (!config.kept.empty() && config.kept.size() != chunks))
         return usageError(
@@ -262,7 +262,7 @@ Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view
     BUBBLESCOPE_TRY(known(what));
     const auto first = first_.find({what, std::string(tensor)});
     if (first == first_.end()) {
-        return usageError(fmt::format("'{}' of {}, layer {}, was not reported at its first computation", tensor,
+        return usageError(fmt::format("'{}' of {}, layer {}, was not reported when it was first computed", tensor,
                                       opName(what.op), what.layer),
                           "report the first digest of every tensor to compare");
     }

@@ -69,5 +69,5 @@ inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t firs
 } // namespace bubblescope::digest
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "digests are defined over little-endian words, as all machines that training runs on have them"
+#error "digests are defined over little-endian words, so the machine must be little-endian"
 #endif

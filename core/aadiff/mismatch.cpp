@@ -91,7 +91,7 @@ Sentence whatDiffers(CheckKind kind) {
     case CheckKind::Replay: return say("the second execution differs from the first");
     case CheckKind::KnownAnswer: return say("the result differs from the known answer");
     case CheckKind::Transfer: return say("received data differ from the sent data");
-    case CheckKind::Replicas: return say("ranks that must hold equal values differ");
+    case CheckKind::Replicas: return say("values that must be equal on several ranks differ");
     case CheckKind::Weights: return say("weights changed between two optimizer steps");
     case CheckKind::Elsewhere: return say("another rank's execution differs from the first");
     }
@@ -155,11 +155,11 @@ Sentence differenceText(const CheckRecord& check) {
 
 Sentence verdictText(const CheckRecord& check) {
     switch (check.verdict) {
-    case Verdict::Open: return say("It was not repeated, so the cause is unknown.");
-    case Verdict::Transient: return say("When repeated on the same rank, the results agree: a transient fault.");
-    case Verdict::Device: return say("It recurs on this rank but not on others: suspect the hardware.");
+    case Verdict::Open: return say("The op was not executed again, so the cause is unknown.");
+    case Verdict::Transient: return say("Further executions on the same rank agree, so the fault was transient.");
+    case Verdict::Device: return say("The mismatch recurs on this rank but not on others: suspect the hardware.");
     case Verdict::Everywhere:
-        return say("Other ranks also differ from their own first execution: the code is not deterministic.");
+        return say("Repeated executions also differ on other ranks: the code is not deterministic.");
     }
     return {};
 }

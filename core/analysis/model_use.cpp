@@ -50,7 +50,7 @@ Result<DeviceSpec> deviceOf(const std::optional<DeviceSpec>& stated, const Train
         return device;
     }
     if (!model.device.empty()) return deviceNamed(model.device);
-    if (!stated) return usageError("the trace names no known device", "give its name or its peak");
+    if (!stated) return usageError("the trace names no known device", "specify its name or its peak");
     return *stated;
 }
 
@@ -94,7 +94,7 @@ Result<ModelUse> modelUse(const UsedPipeline& order, const TrainedModel& model) 
     if (model.shape.layers < stages / apart)
         return usageError(
             fmt::format("the model has {} layers for {} pipeline stages", model.shape.layers, stages / apart),
-            "give the model that this run trains");
+            "specify the model that this run trains");
     BUBBLESCOPE_ASSIGN(const Partition cut, partitionEvenly(static_cast<int>(model.shape.layers), stages / apart));
     ModelUse use;
     use.device = device.title;

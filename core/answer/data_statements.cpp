@@ -19,7 +19,7 @@ struct DoubtKind {
 };
 
 Sentence loadAllRanks() {
-    return say("Load the files of all ranks of one run together, or a folder with only these files.");
+    return say("Load the files of all ranks of one run together, or a folder that contains only these files.");
 }
 
 Sentence loadOneRun() {
@@ -42,8 +42,8 @@ Sentence copyAgain() {
 }
 
 Sentence recordWithRoom() {
-    return say("Times near the loss may be wrong. Record with larger buffers, and let the recorder finish before the "
-               "job ends.");
+    return say("Times near the lost records may be wrong. Record with larger buffers, and let the recorder finish "
+               "before the job ends.");
 }
 
 Sentence stateRanks() {
@@ -55,8 +55,8 @@ Sentence seeProblems() {
 }
 
 Sentence seeWhereItStood() {
-    return say("If the job hung, it hung there: check what that slice waits for. Otherwise the recording ended before "
-               "the slice did.");
+    return say("If the job hung, it hung in this slice: check what the slice waits for. Otherwise the recording ended "
+               "before the slice did.");
 }
 
 const DoubtKind* findDoubt(std::string_view kind) {

@@ -59,7 +59,7 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
         out.concern = Concern::Fine;
         out.severity = Severity::Notice;
         out.kind = "fine";
-        out.what = say("Apart from compute, nothing takes 5 % of the time or more.");
+        out.what = say("Apart from compute, no activity takes 5 % of the time or more.");
         out.action = say("Make the longest kernels faster.");
     } else if (largest == sums.exposed_communication) {
         out.kind = "exposed-communication";

@@ -66,9 +66,11 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Slowdown:
         return say("Look for a cause that slows all ops of a step: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
-        return say("Look for ops that take longer than usual, and note when: 'bubblescope analyze {}' lists all ops.",
-                   optionOf(Field("csv")));
-    case Cause::Gaps: return say("Make the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
+        return say(
+            "Look for ops that take longer than usual, and when they run: 'bubblescope analyze {}' lists all ops.",
+            optionOf(Field("csv")));
+    case Cause::Gaps:
+        return say("Let the host launch work ahead of the device, with CUDA graphs or fewer, larger ops.");
     case Cause::Communication:
         return say(
             "Overlap transfers with compute, or make them smaller: 'bubblescope whatif {}' shows the possible gain.",
@@ -76,7 +78,7 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Order:
         return say("Run the ops in the planned order: with orders chosen at run time, ops wait for each other.");
     case Cause::Peer: return say("Post receives earlier: ranks block each other in sends and receives.");
-    case Cause::Replay: return say("Give checks a smaller share of the bubbles: they delay ops.");
+    case Cause::Replay: return say("Use a smaller share of the bubbles for checks: they delay ops.");
     case Cause::LateStart:
         return say("Check what the host does before ops that start late: the trace shows no cause for their delay.");
     default: return say("Record what ranks wait for: transfers, waits and kernel launches.");
@@ -278,7 +280,7 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
         if (cause.cause == Cause::Imbalance && statement.gain &&
             fractionOf(*statement.gain, step_time) < kLeastShareNamed)
             statement.action = say("All stages do equal work in total; only their forwards and backwards differ. "
-                                   "Another split of the layers would not help.");
+                                   "Splitting the layers differently would not help.");
         if (!most || statement.worth() > most->worth()) most = std::move(statement);
     }
     if (most) answer.statements.push_back(*std::move(most));

@@ -166,7 +166,7 @@ Result<std::optional<TimeNs>> timeField(const Json& object, const std::string& k
     const std::string ns_key = key + "_ns";
     BUBBLESCOPE_ASSIGN(const auto ns, numberField(object, ns_key, std::numeric_limits<std::int64_t>::max(), place));
     if (!ns) return textField(object, key, place, parseTime);
-    if (object.contains(key)) return place.at(key).error(fmt::format("is also given as {}", ns_key));
+    if (object.contains(key)) return place.at(key).error(fmt::format("is also specified as {}", ns_key));
     return std::optional(TimeNs{*ns});
 }
 

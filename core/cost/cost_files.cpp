@@ -36,7 +36,7 @@ Result<OpTimes> readStage(const Json& entry, std::size_t index, const InputPlace
     BUBBLESCOPE_ASSIGN(const auto stage, numberField(entry, "stage", kMaxIds, place));
     if (stage && *stage != static_cast<std::int64_t>(index)) {
         return place.at("stage").error(
-            fmt::format("is {}, but stages are listed in order and this one is {}", *stage, index));
+            fmt::format("is {}, but stages must be listed in order, and this entry is for stage {}", *stage, index));
     }
     BUBBLESCOPE_ASSIGN(const auto forward, timeField(entry, "forward", place));
     if (!forward) return place.error("has no time \"forward\"");
@@ -176,7 +176,7 @@ Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const 
     const OpIndex runs = graph.find(OpKind::Backward, given.microbatch, stage, given.sequence);
     if (graph.op(runs).kind != OpKind::Backward) return {};
     return place.error(
-        fmt::format("gives only one half of {}, which the schedule runs as a whole", opName(as(OpKind::Backward))));
+        fmt::format("has only one half of {}, which the schedule runs as a whole", opName(as(OpKind::Backward))));
 }
 
 } // namespace
@@ -244,7 +244,7 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
                 fmt::format("is for {}, which rank {} of this schedule does not run", opName(op), rank.value));
         }
         if (op.kind != OpKind::Optimizer && times.op(rank, op))
-            return place.error(fmt::format("gives {} on rank {} a second time", opName(op), rank.value));
+            return place.error(fmt::format("lists {} on rank {} twice", opName(op), rank.value));
         BUBBLESCOPE_ASSIGN(const TimeNs duration, readDuration(fields, place));
         times.setOp(rank, op, duration);
         if (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer) backwards.emplace_back(rank, op, i);

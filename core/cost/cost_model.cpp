@@ -119,7 +119,7 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
         return usageError(fmt::format("{} is not {} plus {}", Field("backward").is(inNs(*backward)),
                                       Field("input_grad").is(inNs(*input_grad)),
                                       Field("weight_grad").is(inNs(*weight_grad))),
-                          "give two of the three");
+                          "specify two of the three");
     }
     if (backward) {
         if (input_grad && !weight_grad) weight_grad = *backward - *input_grad;
@@ -128,12 +128,12 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
         if (!input_grad) input_grad = *backward - *weight_grad;
     }
     if (!input_grad || !weight_grad) {
-        return usageError("the backward's time is missing", fmt::format("give {}, or {} and {}", Field("backward"),
+        return usageError("the backward's time is missing", fmt::format("specify {}, or {} and {}", Field("backward"),
                                                                         Field("input_grad"), Field("weight_grad")));
     }
     if (input_grad->count() < 0 || weight_grad->count() < 0) {
         return usageError("one half of the backward is longer than the whole",
-                          fmt::format("make {} the larger time", Field("backward")));
+                          fmt::format("increase {}", Field("backward")));
     }
     return OpTimes{.forward = forward,
                    .backward = *input_grad + *weight_grad,

@@ -74,7 +74,7 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
     const int apart = routes(schedule.placement);
     if (StageWays::of(schedule).copies() > 1)
         return usageError("tensor sizes are for one model, but this order also runs copies of a second, smaller one",
-                          fmt::format("leave {} out", Field("memory_model")));
+                          fmt::format("omit {}", Field("memory_model")));
     BUBBLESCOPE_ASSIGN(const std::vector<int> layers, cut(sizes, schedule.stages() / apart));
     MemoryModel model;
     std::size_t next = 0;

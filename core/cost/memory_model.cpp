@@ -183,7 +183,7 @@ Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Sched
     }
     if (!(square > 0))
         return usageError("these ranks hold the same number of activations, so their peaks do not show the size of one",
-                          "give the peaks of two ranks that hold different numbers");
+                          "specify the peaks of two ranks that hold different numbers of activations");
     const double factor = together / square;
     const double other = mean_above - factor * mean_held;
     constexpr double kLargest = 1e6;

@@ -30,7 +30,7 @@ std::vector<std::vector<int>> Partition::layers() const {
 Result<Partition> partitionEvenly(int layers, int stages, int first_less, int last_less) {
     if (stages < 1)
         return usageError("there must be at least one stage",
-                          fmt::format("give {} and {} of 1 or more", Field("pp"), Field("vpp")));
+                          fmt::format("set {} and {} to 1 or more", Field("pp"), Field("vpp")));
     if (first_less < 0 || last_less < 0) return usageError("the number of layers to remove from a stage is negative");
     const std::int64_t spread = std::int64_t{layers} + first_less + last_less;
     if (layers > kMaxSplitLayers || spread > kMaxSplitLayers) return usageError("more than 10 million layers");
@@ -45,7 +45,7 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
     if (*shortest < 1) {
         return usageError(fmt::format("{} layers leave stage {} of {} empty", layers,
                                       shortest - partition.layers_per_stage.begin(), stages),
-                          fmt::format("give more layers, fewer stages, or a smaller {} or {}", Field("first_less"),
+                          fmt::format("use more layers, fewer stages, or a smaller {} or {}", Field("first_less"),
                                       Field("last_less")));
     }
     return partition;
@@ -54,7 +54,7 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
 Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement) {
     if (vpp < 1)
         return usageError("there must be at least one chunk per rank",
-                          fmt::format("give {} of 1 or more", Field("vpp")));
+                          fmt::format("set {} to 1 or more", Field("vpp")));
     const int pp = static_cast<int>(layers_per_rank.size());
     Partition partition;
     partition.layers_per_stage.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp));
@@ -91,9 +91,9 @@ OpTimes scaled(const OpTimes& times, TimeNs all_reduce, int before, int now) {
 
 Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order) {
     if (costs.stages.size() != order.ranks.size()) {
-        return usageError(fmt::format("times are given for {} stages, and there are {} ranks", costs.stages.size(),
+        return usageError(fmt::format("times are given for {} stages, but there are {} ranks", costs.stages.size(),
                                       order.ranks.size()),
-                          "give one set of times per rank, for its whole part of the model");
+                          "specify one set of times per rank, for its whole part of the model");
     }
     CostModel result = costs;
     result.times = scaled(costs.times, costs.all_reduce, 1, chunksOfModel(order));
@@ -111,7 +111,7 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
     if (before == now) return costs;
     if (!costs.stages.empty()) {
         return usageError("times per stage apply to only one number of chunks per rank",
-                          fmt::format("give {} and {} instead, or compare schedules with equal numbers of chunks",
+                          fmt::format("use {} and {} instead, or compare schedules with equal numbers of chunks",
                                       Field("forward"), Field("backward")));
     }
     CostModel result = costs;

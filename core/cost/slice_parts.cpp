@@ -80,7 +80,7 @@ bool SliceParts::equalTimes() const {
 
 Result<SliceParts> sliceParts(SliceCut cut, int slices, double attention) {
     if (!(attention >= 0 && attention <= 1))
-        return usageError(fmt::format("{} is not a share of attention", attention), "give 0 to 1");
+        return usageError(fmt::format("{} is not a share of attention", attention), "use a number from 0 to 1");
     SliceParts parts;
     double before = 0;
     for (int slice = 1; slice <= slices; ++slice) {

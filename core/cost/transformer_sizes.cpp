@@ -18,8 +18,8 @@ constexpr std::int64_t kMaxParameters = std::int64_t{1} << 60U;
 Status checkShape(const TransformerShape& shape) {
     const auto needs = [](std::int64_t value, std::string_view name, std::int64_t max) -> Status {
         if (value >= 1 && value <= max) return {};
-        return usageError(fmt::format("\"{}\" of the transformer is {}", name, value),
-                          fmt::format("give a number from 1 to {}", max));
+        return usageError(fmt::format("the transformer's \"{}\" is {}", name, value),
+                          fmt::format("use a number from 1 to {}", max));
     };
     constexpr std::int64_t kMillion = 1'000'000;
     BUBBLESCOPE_TRY(needs(shape.layers, "layers", kMillion));
@@ -36,7 +36,7 @@ Status checkShape(const TransformerShape& shape) {
                             std::string_view by_name) -> Status {
         if (value % by == 0) return {};
         return usageError(
-            fmt::format("\"{}\" of the transformer is {}, not a multiple of its \"{}\", {}", name, value, by_name, by),
+            fmt::format("the transformer's \"{}\" is {}, not a multiple of its \"{}\", {}", name, value, by_name, by),
             "correct one of the two");
     };
     if (shape.head_size == 0) BUBBLESCOPE_TRY(divides(shape.hidden, "hidden", shape.heads, "heads"));

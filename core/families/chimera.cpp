@@ -46,7 +46,7 @@ std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int r
 Result<Schedule> generateTwoWay(const ScheduleSpec& spec, int chunks) {
     if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is the default
         return usageError(fmt::format("{} has {} chunks per rank, not {}", spec.name, chunks, spec.vpp),
-                          fmt::format("leave {} out", Field("vpp")));
+                          fmt::format("omit {}", Field("vpp")));
     }
     BUBBLESCOPE_TRY(checkChimera(spec.name, spec.pp, spec.microbatches));
     Schedule schedule = emptySchedule(spec, Placement::Bidirectional);
@@ -72,10 +72,10 @@ Result<Schedule> generateBitPipe(const ScheduleSpec& spec) {
 Status checkChimera(std::string_view name, int p, int m) {
     if (p % 2 != 0)
         return usageError(fmt::format("{} needs an even number of ranks, not {}", name, p),
-                          fmt::format("give {}, 4, …", Field("pp").is(2)));
+                          fmt::format("specify {}, 4, …", Field("pp").is(2)));
     if (m % p == 0) return {};
     return usageError(fmt::format("{} needs m divisible by p: {} micro-batches, {} ranks", name, m, p),
-                      fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
+                      fmt::format("use {} or {}", std::max(p, m - m % p), m - m % p + p));
 }
 
 ScheduleFamily chimeraFamily() {

@@ -147,7 +147,7 @@ Result<Schedule> generateDualPipe(const ScheduleSpec& spec) {
 Status checkDualPipeV(int p, int m) {
     if (m >= 2 * p) return {};
     return usageError(fmt::format("dualpipev needs m ≥ 2p: {} micro-batches, {} ranks", m, p),
-                      fmt::format("give {} or more", 2 * p));
+                      fmt::format("use {} or more", 2 * p));
 }
 
 Status checkDualPipe(int p, int m) {
@@ -155,7 +155,7 @@ Status checkDualPipe(int p, int m) {
         return usageError(fmt::format("dualpipe needs an even number of ranks, not {}", p), "or use dualpipev");
     if (m % 2 == 0 && m >= 2 * p) return {};
     return usageError(fmt::format("dualpipe needs m even and at least 2p: {} micro-batches, {} ranks", m, p),
-                      fmt::format("give {}", std::max(m + m % 2, 2 * p)));
+                      fmt::format("use {} micro-batches", std::max(m + m % 2, 2 * p)));
 }
 
 ScheduleFamily dualPipeVFamily() {

@@ -28,15 +28,15 @@ namespace bubblescope {
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string_view instead = {}) {
     if (spec.vpp == 1) return {};
     return usageError(fmt::format("{} has one chunk per rank, not {}", spec.name, spec.vpp),
-                      instead.empty() ? fmt::format("leave {} out", Field("vpp"))
-                                      : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
+                      instead.empty() ? fmt::format("omit {}", Field("vpp"))
+                                      : fmt::format("omit {}, or use {}", Field("vpp"), instead));
 }
 
 /// Rejects more than two chunks per rank, for families that always have two; the spec's default is one. Errors: Usage.
 [[nodiscard]] inline Status requireTwoChunks(const ScheduleSpec& spec) {
     if (spec.vpp <= 2) return {};
     return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
-                      fmt::format("leave {} out", Field("vpp")));
+                      fmt::format("omit {}", Field("vpp")));
 }
 
 /// Builds a rank's list in the usual form: `warmup` forwards, then alternating forwards and backwards, then the

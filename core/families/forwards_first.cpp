@@ -70,7 +70,7 @@ Result<Schedule> generateInterleavedFThenB(const ScheduleSpec& spec) {
 Status checkCircular(int p, int m) {
     if (m % p == 0) return {};
     return usageError(fmt::format("circular needs m divisible by p: {} micro-batches, {} ranks", m, p),
-                      fmt::format("give {} or {}, or use looped-bfs", std::max(p, m - m % p), m - m % p + p));
+                      fmt::format("use {} or {}, or switch to looped-bfs", std::max(p, m - m % p), m - m % p + p));
 }
 
 ScheduleFamily fThenBFamily() {

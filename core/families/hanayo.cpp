@@ -79,8 +79,8 @@ private:
 
 Result<Schedule> generateHanayo(const ScheduleSpec& spec) {
     if (spec.vpp % 2 != 0) {
-        return usageError(fmt::format("hanayo needs two chunks per rank and wave, not {} in total", spec.vpp),
-                          fmt::format("give {} for one wave, 4 for two, …", Field("vpp").is(2)));
+        return usageError(fmt::format("hanayo needs two chunks per rank for each wave, not {} in total", spec.vpp),
+                          fmt::format("use {} for one wave, 4 for two, …", Field("vpp").is(2)));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = GreedyWaves(schedule).run();

@@ -64,7 +64,7 @@ Status needAtLeast(int least, const ScheduleSpec& spec) {
     if (spec.microbatches >= least) return {};
     return usageError(fmt::format("interleaved ({}) needs at least {} micro-batches with {} ranks, not {}", spec.flavor,
                                   least, spec.pp, spec.microbatches),
-                      "give more micro-batches");
+                      "use more micro-batches");
 }
 
 Result<Grouping> megatronGroups(int p, int m, int group_size) {
@@ -73,7 +73,7 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
     if (group_size == 0 && rest != 0) {
         return usageError(
             fmt::format("interleaved (megatron) needs m divisible by p: {} micro-batches, {} ranks", m, p),
-            fmt::format("give {} or {}, a group size that leaves no group smaller than p, or flavor balanced",
+            fmt::format("use {} or {}, a group size without a last group smaller than p, or flavor balanced",
                         std::max(p, m - rest), m - rest + n));
     }
     if (n < p || n > m) {
@@ -84,7 +84,7 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
     if (rest != 0 && rest < p) {
         return usageError(
             fmt::format("interleaved (megatron) would have a last group of {}, smaller than the {} ranks", rest, p),
-            fmt::format("give {} micro-batches, another group size, or flavor balanced", m - rest + n));
+            fmt::format("use {} micro-batches, another group size, or flavor balanced", m - rest + n));
     }
     return Grouping{groupsOf(n, m), n};
 }
@@ -93,7 +93,7 @@ Result<Grouping> torchGroups(int p, int m) {
     const int rounds = std::max(1, m / p);
     if (m % rounds != 0) {
         return usageError(fmt::format("interleaved (torch) needs m to be a multiple of m div p, {}, not {}", rounds, m),
-                          fmt::format("give {} micro-batches, or flavor balanced", m - m % rounds));
+                          fmt::format("use {} micro-batches, or flavor balanced", m - m % rounds));
     }
     return Grouping{groupsOf(m / rounds, m), m / rounds};
 }
@@ -121,11 +121,11 @@ bool isPaddleDynamic(std::string_view flavor) {
 Status checkChunks(const ScheduleSpec& spec) {
     if (spec.vpp < 2 && spec.flavor != "torch" && !spec.flavor.starts_with("paddle-static")) {
         return usageError(fmt::format("interleaved needs at least 2 chunks per rank, not {}", spec.vpp),
-                          fmt::format("give {}, or use 1f1b", Field("vpp").is(2)));
+                          fmt::format("use {}, or switch to 1f1b", Field("vpp").is(2)));
     }
     if (spec.group_size != 0 && spec.flavor != "megatron" && spec.flavor != "sail-sg") {
-        return usageError("only interleaved (megatron, sail-sg) takes a group size",
-                          fmt::format("leave {} or {} out", Field("group_size"), Field("flavor")));
+        return usageError("only interleaved (megatron, sail-sg) has a group size",
+                          fmt::format("omit {} or {}", Field("group_size"), Field("flavor")));
     }
     return {};
 }
@@ -138,7 +138,7 @@ Result<Grouping> groupingOf(const ScheduleSpec& spec) {
     if (isPaddleDynamic(spec.flavor)) {
         if (p < 3)
             return usageError("Paddle's dynamic interleaved schedule needs at least 3 ranks",
-                              fmt::format("give {} or more", Field("pp").is(3)));
+                              fmt::format("use {} or more", Field("pp").is(3)));
         BUBBLESCOPE_TRY(needAtLeast(2 * p, spec));
         return mergedGroups(p, m, true);
     }
@@ -228,8 +228,8 @@ Result<Schedule> sailSg(const ScheduleSpec& spec) {
     const int group = spec.group_size == 0 ? least : spec.group_size;
     if (group > spec.pp) {
         return usageError(
-            fmt::format("interleaved (sail-sg) takes groups of up to p = {} micro-batches, not {}", spec.pp, group),
-            fmt::format("change or leave out {}", Field("group_size")));
+            fmt::format("interleaved (sail-sg) supports groups of up to p = {} micro-batches, not {}", spec.pp, group),
+            fmt::format("change or omit {}", Field("group_size")));
     }
     const int v = spec.vpp;
     const Turns turns = turnsOf(spec.microbatches, v, group, (least + group - 1) / group);
@@ -252,15 +252,14 @@ Result<Schedule> sailSg(const ScheduleSpec& spec) {
 
 Result<Schedule> paddleStaticSplit(const ScheduleSpec& spec) {
     if (spec.group_size != 0) {
-        return usageError("interleaved (paddle-static-split) does not take a group size",
-                          fmt::format("leave {} out", Field("group_size")));
+        return usageError("interleaved (paddle-static-split) has no group size",
+                          fmt::format("omit {}", Field("group_size")));
     }
     if (spec.microbatches != spec.pp) {
-        return usageError(
-            fmt::format(
-                "Paddle's static pass splits backwards only if there are as many micro-batches as ranks, not {} on {}",
-                spec.microbatches, spec.pp),
-            fmt::format("give {}, or flavor paddle-static", Field("microbatches").is(spec.pp)));
+        return usageError(fmt::format("Paddle's static pass splits backwards only if there are as many micro-batches "
+                                      "as ranks, not {} micro-batches on {} ranks",
+                                      spec.microbatches, spec.pp),
+                          fmt::format("use {}, or flavor paddle-static", Field("microbatches").is(spec.pp)));
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     std::vector<Op> ops;

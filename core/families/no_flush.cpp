@@ -27,9 +27,9 @@ Result<Schedule> generateUpdating(const ScheduleSpec& spec, int group) {
     BUBBLESCOPE_TRY(requireOneChunk(spec));
     if (spec.microbatches % group != 0) {
         const int below = std::max(1, spec.microbatches / group) * group;
-        return usageError(fmt::format("{} updates the weights after every {} micro-batches, which do not divide {}",
+        return usageError(fmt::format("{} updates the weights after every {} micro-batches, which does not divide {}",
                                       spec.name, group, spec.microbatches),
-                          fmt::format("give {} or {} micro-batches", below, below + group));
+                          fmt::format("use {} or {} micro-batches", below, below + group));
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
@@ -56,7 +56,7 @@ Result<Schedule> generatePipeDream2Bw(const ScheduleSpec& spec) {
     if (group < spec.pp - 1) {
         return usageError(
             fmt::format("pipedream-2bw needs groups of at least p − 1 = {} micro-batches, not {}", spec.pp - 1, group),
-            fmt::format("give {} or more, or use pipedream", Field("group_size").is(spec.pp - 1)));
+            fmt::format("use {} or more, or switch to pipedream", Field("group_size").is(spec.pp - 1)));
     }
     return generateUpdating(spec, group);
 }

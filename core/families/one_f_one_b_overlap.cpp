@@ -72,8 +72,8 @@ Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkInterleavedOverlap(p, spec.microbatches, v));
     if (spec.group_size != 0 && spec.group_size != p) {
         return usageError(
-            fmt::format("interleaved-overlap takes groups of p = {} micro-batches, not {}", p, spec.group_size),
-            fmt::format("leave {} out", Field("group_size")));
+            fmt::format("interleaved-overlap requires groups of p = {} micro-batches, not {}", p, spec.group_size),
+            fmt::format("omit {}", Field("group_size")));
     }
     const auto unit = [&](OpKind kind, int k) {
         const int pass = (k / p) % v;
@@ -94,11 +94,11 @@ Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
 Status checkInterleavedOverlap(int p, int m, int v) {
     if (v < 2) {
         return usageError(fmt::format("interleaved-overlap needs at least 2 chunks per rank, not {}", v),
-                          fmt::format("give {}, or use 1f1b-overlap", Field("vpp").is(2)));
+                          fmt::format("use {}, or switch to 1f1b-overlap", Field("vpp").is(2)));
     }
     if (m % p != 0) {
         return usageError(fmt::format("interleaved-overlap needs m divisible by p: {} micro-batches, {} ranks", m, p),
-                          fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
+                          fmt::format("use {} or {}", std::max(p, m - m % p), m - m % p + p));
     }
     return {};
 }

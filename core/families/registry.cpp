@@ -90,24 +90,24 @@ std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view w
 
 Status checkSizes(const ScheduleSpec& spec) {
     if (spec.pp == 0)
-        return usageError("the number of pipeline ranks is missing", fmt::format("give {}", Field("pp").is("P")));
+        return usageError("the number of pipeline ranks is missing", fmt::format("specify {}", Field("pp").is("P")));
     if (spec.microbatches == 0)
         return usageError("the number of micro-batches is missing",
-                          fmt::format("give {}", Field("microbatches").is("M")));
+                          fmt::format("specify {}", Field("microbatches").is("M")));
     if (spec.pp < 1)
-        return usageError(fmt::format("{} is not a valid number of ranks", Field("pp").is(spec.pp)), "give 1 or more");
+        return usageError(fmt::format("{} is not a valid number of ranks", Field("pp").is(spec.pp)), "use 1 or more");
     if (spec.microbatches < 1) {
         return usageError(
             fmt::format("{} is not a valid number of micro-batches", Field("microbatches").is(spec.microbatches)),
-            "give 1 or more");
+            "use 1 or more");
     }
     if (spec.vpp < 1)
         return usageError(fmt::format("{} is not a valid number of chunks", Field("vpp").is(spec.vpp)),
-                          "give 1 or more");
+                          "use 1 or more");
     const std::int64_t chunks = std::int64_t{spec.pp} * spec.vpp;
     if (chunks > kMaxOps / spec.microbatches / 2) {
         return usageError("the schedule would have more than 200 million ops",
-                          fmt::format("lower {}, {} or {}", Field("pp"), Field("microbatches"), Field("vpp")));
+                          fmt::format("reduce {}, {} or {}", Field("pp"), Field("microbatches"), Field("vpp")));
     }
     const ActivationSizes& sizes = spec.sizes;
     if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
@@ -121,7 +121,7 @@ Error unknownFlavor(const ScheduleFamily& family, const std::string& flavor) {
     const std::vector<std::string> names(family.flavors.begin(), family.flavors.end());
     if (names.empty())
         return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor),
-                          fmt::format("leave {} out", Field("flavor")));
+                          fmt::format("omit {}", Field("flavor")));
     const std::string closest = closestName(flavor, names);
     return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor),
                       closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
@@ -167,7 +167,7 @@ Status checkUsedPart(SpecPart part, Field field, std::span<const FamilyFlavor> f
                                                    : std::string(family->name));
     }
     return usageError(fmt::format("{} has no effect on {}", field, fmt::join(names, ", ")),
-                      fmt::format("leave {} out, or use one of: {}", field, familiesThatUse(part)));
+                      fmt::format("omit {}, or use one of: {}", field, familiesThatUse(part)));
 }
 
 } // namespace

@@ -77,11 +77,11 @@ Status checkSlices(const ScheduleSpec& spec) {
     const int k = spec.sequence_slices;
     if (k < 1 || k > kMaxSequenceSlices) {
         return usageError(fmt::format("{} is not a valid number of sequence slices", k),
-                          fmt::format("give 1 to {}", kMaxSequenceSlices));
+                          fmt::format("use 1 to {}", kMaxSequenceSlices));
     }
     constexpr std::int64_t kMaxUnits = 100'000'000; // upper limit for the ops of a schedule on all ranks
     if (std::int64_t{spec.microbatches} * spec.vpp > kMaxUnits / k / spec.pp)
-        return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
+        return usageError("the schedule would have more than 200 million ops", "use fewer slices");
     return {};
 }
 
@@ -94,12 +94,12 @@ Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
     if (m % p != 0) {
         return usageError(
             fmt::format("seq1f1b with several chunks needs m divisible by p: {} micro-batches, {} ranks", m, p),
-            fmt::format("give {} or {}, or use seqpipe", std::max(p, m - m % p), m - m % p + p));
+            fmt::format("use {} or {}, or switch to seqpipe", std::max(p, m - m % p), m - m % p + p));
     }
     if (p % k != 0) {
         return usageError(
             fmt::format("seq1f1b with several chunks needs slices that divide the {} ranks, not {}", p, k),
-            fmt::format("change {}, or use seqpipe", Field("sequence_slices")));
+            fmt::format("change {}, or switch to seqpipe", Field("sequence_slices")));
     }
     return sliceOrder(spec, dealtGroups(p / k, m), 2, m == p);
 }
@@ -115,17 +115,17 @@ Status checkSmallGroups(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkSlices(spec));
     if (spec.vpp < 2) {
         return usageError(fmt::format("{} needs at least 2 chunks per rank, not {}", spec.name, spec.vpp),
-                          fmt::format("give {}, or use seqpipe", Field("vpp").is(2)));
+                          fmt::format("use {}, or switch to seqpipe", Field("vpp").is(2)));
     }
     if (k > spec.pp) {
         return usageError(
             fmt::format("{} needs at most as many slices as ranks: {} slices, {} ranks", spec.name, k, spec.pp),
-            fmt::format("lower {}, or use seqpipe", Field("sequence_slices")));
+            fmt::format("reduce {}, or switch to seqpipe", Field("sequence_slices")));
     }
     if (spec.microbatches < spec.pp / k) {
-        return usageError(
-            fmt::format("{} needs a whole group of micro-batches: {} of {}", spec.name, spec.microbatches, spec.pp / k),
-            fmt::format("give {} or more, or use seqpipe", Field("microbatches").is(spec.pp / k)));
+        return usageError(fmt::format("{} needs at least one complete group of micro-batches: {} of {}", spec.name,
+                                      spec.microbatches, spec.pp / k),
+                          fmt::format("use {} or more, or switch to seqpipe", Field("microbatches").is(spec.pp / k)));
     }
     return {};
 }
@@ -136,7 +136,7 @@ Result<Schedule> generateSeqVpp(const ScheduleSpec& spec) {
     if (spec.pp % k > 1) {
         return usageError(
             fmt::format("seqvpp deadlocks with groups of {} slices on {} ranks", spec.pp / k * k, spec.pp),
-            fmt::format("give {} that divides {} or {}, or use seqpipe", Field("sequence_slices"), spec.pp,
+            fmt::format("use {} that divides {} or {}, or switch to seqpipe", Field("sequence_slices"), spec.pp,
                         spec.pp - 1));
     }
     return sliceOrder(spec, dealtGroups(spec.pp / k, spec.microbatches), 2, false);

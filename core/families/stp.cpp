@@ -134,7 +134,7 @@ Status checkStp(int p, int m) {
     const std::int64_t least = 3 * std::int64_t{p} - 1;
     if (m >= least) return {};
     return usageError(fmt::format("stp needs m ≥ 3p−1: {} micro-batches, {} ranks", m, p),
-                      fmt::format("give {} or more", Field("microbatches").is(least)));
+                      fmt::format("use {} or more", Field("microbatches").is(least)));
 }
 
 ScheduleFamily stpFamily() {

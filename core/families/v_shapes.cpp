@@ -46,7 +46,7 @@ std::vector<SlotTable::Block> halfOrMinBlocks(bool half, int p) {
 Result<Schedule> generateHalfOrMin(const ScheduleSpec& spec) {
     if (spec.vpp != 2) {
         return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
-                          fmt::format("give {}", Field("vpp").is(2)));
+                          fmt::format("specify {}", Field("vpp").is(2)));
     }
     SlotTable table(halfOrMinBlocks(spec.name == "v-half", spec.pp), spec.microbatches);
     table.addWeightGrads();
@@ -86,7 +86,7 @@ std::vector<SlotTable::Block> v1F1BBlocks(int p) {
 Result<Schedule> generateV1F1B(const ScheduleSpec& spec) {
     if (spec.vpp != 2)
         return usageError(fmt::format("v-1f1b has 2 chunks per rank, not {}", spec.vpp),
-                          fmt::format("give {}", Field("vpp").is(2)));
+                          fmt::format("specify {}", Field("vpp").is(2)));
     SlotTable table(v1F1BBlocks(spec.pp), spec.microbatches, 2);
     table.moveUp(SlotTable::Extent::All);
     Schedule schedule = emptySchedule(spec, Placement::V);

@@ -88,7 +88,7 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
-            fmt::format("give {} or more, or use v-half or v-min", Field("memory_limit").is(2 * spec.pp)));
+            fmt::format("use {} or more, or switch to v-half or v-min", Field("memory_limit").is(2 * spec.pp)));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = std::move(*ranks);
@@ -97,15 +97,15 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
 
 Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (spec.vpp < 2) {
-        return usageError(fmt::format("zb-v (paddle) has at least 2 chunks per rank, not {}", spec.vpp),
-                          fmt::format("give {}", Field("vpp").is(2)));
+        return usageError(fmt::format("zb-v (paddle) needs at least 2 chunks per rank, not {}", spec.vpp),
+                          fmt::format("specify {}", Field("vpp").is(2)));
     }
     auto ranks =
         spec.memory_limit > 0 ? zbVPaddleOrder(spec, spec.memory_limit * spec.sizes.forward) : zbVPaddleOrder(spec);
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (paddle) does not fit into {} activations on {} ranks", spec.memory_limit, spec.pp),
-            fmt::format("give a larger {}, or omit it", Field("memory_limit")));
+            fmt::format("use a larger {}, or omit it", Field("memory_limit")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = std::move(*ranks);
@@ -116,12 +116,12 @@ Result<Schedule> generateZbV(const ScheduleSpec& spec) {
     if (spec.flavor == "paddle") return generatePaddle(spec);
     if (spec.vpp != 2)
         return usageError(fmt::format("zb-v has 2 chunks per rank, not {}", spec.vpp),
-                          fmt::format("give {}", Field("vpp").is(2)));
+                          fmt::format("specify {}", Field("vpp").is(2)));
     if (spec.flavor == "greedy") return generateGreedy(spec);
     if (spec.memory_limit > 0) {
         return usageError(
-            fmt::format("zb-v ({}) has a fixed order and does not take {}", spec.flavor, Field("memory_limit")),
-            fmt::format("leave {} out, or give {}", Field("memory_limit"), Field("flavor").is("greedy")));
+            fmt::format("zb-v ({}) has a fixed order and does not support {}", spec.flavor, Field("memory_limit")),
+            fmt::format("omit {}, or use {}", Field("memory_limit"), Field("flavor").is("greedy")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     for (int s = 0; s < spec.pp; ++s)

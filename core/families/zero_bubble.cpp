@@ -80,7 +80,7 @@ Result<Schedule> generateZbH1(const ScheduleSpec& spec) {
     const bool paddle = spec.flavor == "paddle";
     if (paddle && m < p) {
         return usageError(fmt::format("zb-h1 (paddle) needs m ≥ p: {} micro-batches, {} ranks", m, p),
-                          "give more micro-batches, or flavor handcrafted");
+                          "use more micro-batches, or flavor handcrafted");
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     for (int s = 0; s < p; ++s)
@@ -126,7 +126,7 @@ Result<Schedule> generateInterleavedZb(const ScheduleSpec& spec) {
     const int rounds = std::max(1, m / p);
     if (m % rounds != 0) {
         return usageError(fmt::format("interleaved-zb needs m to be a multiple of m div p, {}, not {}", rounds, m),
-                          fmt::format("give {} micro-batches", m - m % rounds));
+                          fmt::format("use {} micro-batches", m - m % rounds));
     }
     const int size = m / rounds;
     Schedule schedule = emptySchedule(spec, Placement::Loop);

@@ -86,10 +86,10 @@ void settleRanks(TraceBuilder& builder, DiagnosticLog& log) {
     const auto shared = std::ranges::find_if(stated, [](const auto& each) { return each.second.size() > 1; });
     const bool names_decide = shared != stated.end() && named.size() == usable;
     if (names_decide) {
-        log.add(
-            "rank-contradiction", builder.file(*shared->second.begin()).path.string(),
-            say("several files contain rank {}, but their names have different ranks; using the names", shared->first),
-            static_cast<std::int64_t>(shared->second.size()));
+        log.add("rank-contradiction", builder.file(*shared->second.begin()).path.string(),
+                say("several files contain rank {}, but their names have different ranks; using the ranks in the names",
+                    shared->first),
+                static_cast<std::int64_t>(shared->second.size()));
     }
     for (std::uint32_t i = 0; i < builder.fileCount(); ++i) {
         TraceFile& file = builder.file(i);

@@ -174,7 +174,7 @@ Status readContent(const FileBytes& bytes, bool in_part, const fs::path& path, c
     const FileFormat format = sniffFormat(bytes.text());
     const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
     if (in_part && (!in_order || perfetto::beginsExtract(bytes.text())))
-        return inputError(where, "cannot be read partially", "load the whole trace");
+        return inputError(where, "cannot be loaded in part", "load the whole trace");
     if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);

@@ -147,11 +147,11 @@ bool hasItsLosses(const std::vector<LayerKind>& all, Accepted accepted) {
 }
 
 Status checkLayout(const LayerLayout& layout, int pp, Accepted accepted) {
-    if (pp < 1) return usageError("no ranks given", fmt::format("use {}", Field("pp").is("P")));
+    if (pp < 1) return usageError("no ranks given", fmt::format("specify {}", Field("pp").is("P")));
     if (layout.stages.size() % static_cast<std::size_t>(pp) != 0) {
         return usageError(
             fmt::format("layout: {} stages cannot be split evenly over {} ranks", layout.stages.size(), pp),
-            "each rank holds the same number of stages");
+            "each rank must hold the same number of stages");
     }
     std::vector<LayerKind> all;
     for (const auto& units : layout.stages)
@@ -269,7 +269,7 @@ Result<Partition> partitionFromDeepSpeed(std::string_view text) {
     }
     skip("] ");
     if (!rest.empty() || partition.layers_per_stage.empty())
-        return usageError(fmt::format("parts: '{}' is not such a list", text), std::string(kShape));
+        return usageError(fmt::format("parts: '{}' is not a list of layer numbers", text), std::string(kShape));
     return partition;
 }
 

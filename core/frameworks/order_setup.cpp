@@ -43,10 +43,11 @@ Result<std::string> torchName(const Schedule& schedule, const std::string& peopl
     if (routes(schedule.placement) > 1) {
         return usageError(
             fmt::format("{} builds each stage once, but this order runs two pipelines in opposite directions", people),
-            "choose an order in loop or V placement");
+            "choose an order with loop or V placement");
     }
     if (hasSlices(schedule))
-        return usageError(fmt::format("{} does not split sequences", people), "choose an order of whole micro-batches");
+        return usageError(fmt::format("{} does not split sequences", people),
+                          "choose an order that runs whole micro-batches");
     if (schedule.vpp == 1) return std::string("1F1B");
     if (schedule.placement == Placement::Loop) return std::string("Interleaved1F1B");
     if (schedule.vpp == 2) return std::string("ZBVZeroBubble");
@@ -70,9 +71,9 @@ Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, con
     } else {
         setup.settings.push_back({prefix + "degree", fmt::format("{}", schedule.pp)});
         setup.settings.push_back({"--parallelism.num_pp_microbatches", fmt::format("{}", schedule.microbatches)});
-        setup.notes.push_back(
-            fmt::format("For torchtitan without num_pp_microbatches: {}microbatch_size, a rank's batch divided by {}.",
-                        prefix, schedule.microbatches));
+        setup.notes.push_back(fmt::format("For a torchtitan version without num_pp_microbatches, set {}microbatch_size "
+                                          "to a rank's batch divided by {}.",
+                                          prefix, schedule.microbatches));
     }
     if (schedule.vpp > 1) {
         setup.notes.push_back(fmt::format("{} stages per rank: set {} to get {}.", schedule.vpp,

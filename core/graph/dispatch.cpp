@@ -135,7 +135,7 @@ Result<int> inFlightLimit(const Schedule& hint, const DispatchPolicy& policy) {
     if (policy.in_flight.value_or(most) < most) {
         return usageError(fmt::format("the order itself holds up to {} activations per rank, more than the limit of {}",
                                       most, *policy.in_flight),
-                          "raise the limit, or choose an order that holds fewer");
+                          "raise the limit, or choose an order that holds fewer activations");
     }
     return policy.in_flight.value_or(most);
 }
@@ -277,7 +277,7 @@ std::vector<std::size_t> RankDispatch::awaited() const {
 Result<Schedule> dispatched(const Schedule& hint, const CostModel& costs, const DispatchPolicy& policy) {
     if (costs.transfers.sends != SendMode::Asynchronous)
         return usageError("ops are dispatched in a fixed order here, because blocking sends wait for their receives",
-                          fmt::format("use {}", Field("sends").is("async")));
+                          fmt::format("specify {}", Field("sends").is("async")));
     if (updatesWithinStep(hint))
         return usageError("ops of orders that update the weights within a step cannot be dispatched",
                           "use an order that flushes the pipeline, such as 1f1b");

@@ -21,7 +21,7 @@ Status checkSizes(const MovingStages& stages) {
     if (std::int64_t{stages.positions()} * stages.microbatches > kMaxOps)
         return usageError(
             fmt::format("{} ops do not fit into memory", std::int64_t{stages.positions()} * stages.microbatches),
-            fmt::format("lower {} or {}", Field("microbatches"), Field("vpp")));
+            fmt::format("reduce {} or {}", Field("microbatches"), Field("vpp")));
     return {};
 }
 
@@ -126,7 +126,7 @@ Result<MovingForm> movingForm(const MovingStages& stages, const MovingTimes& tim
     const TimeNs visit = stages.microbatches * times.forward;
     if (times.forward != times.backward || times.weights > visit)
         return usageError(
-            "the closed form of roundpipe holds for stages of equal time whose weights load within a visit",
+            "the closed form of roundpipe holds for stages of equal time whose weights can be loaded within one visit",
             "cut the backward into smaller stages, as RoundPipe does");
     const TimeNs hop = times.forward + (stages.pp > 1 ? times.transfer : TimeNs{0});
     const TimeNs round = std::max(visit, stages.pp * hop);

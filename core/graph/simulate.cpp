@@ -240,7 +240,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
         return usageError(
             fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), schedule.stages()),
-            "give one set of times per stage");
+            "specify one set of times per stage");
     }
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
     const CostTable table(schedule, costs);
@@ -248,7 +248,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
     if (table.longest().count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.size(), 1)) {
         return usageError(
             fmt::format("{} ops of up to {} are too long for a timeline", graph.size(), formatTime(table.longest())),
-            "give shorter times");
+            "use shorter times");
     }
     const TransferModel& transfers = costs.transfers;
     const bool asynchronous = transfers.sends == SendMode::Asynchronous;

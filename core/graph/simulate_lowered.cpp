@@ -246,7 +246,7 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(lowered.order));
     if (lowered.actions.size() != lowered.order.ranks.size() || (lowered.order.pp > 1 && !lowered.hasTransfers())) {
         return inputError("schedule " + lowered.order.name, "has no sends or receives",
-                          "simulate its order, or lower it");
+                          "simulate the order alone, or add sends and receives by lowering it");
     }
     const bool deadlock = !visitInOrder(ops, [](OpIndex, OpIndex) {}).empty();
     if (deadlock || !checkActions(lowered).empty()) return whyNot(lowered, queues);
@@ -260,7 +260,7 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
     if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
         return usageError(
             fmt::format("{} actions of up to {} are too long for a timeline", graph.actionCount(), formatTime(longest)),
-            "give shorter times");
+            "use shorter times");
     }
     LoweredSimulation simulation(graph, ops, table, weights);
     if (!simulation.run()) return whyNot(lowered, queues);

@@ -148,7 +148,7 @@ private:
             if (!ranks[r].over_budget) continue;
             const OpIndex op = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(*ranks[r].over_budget);
             add("memory", op,
-                say("from {} on, more than {} are held; the peak is {}", describe(op),
+                say("starting with {}, memory use exceeds {}; the peak is {}", describe(op),
                     formatBytes(*options_.memory_budget), formatBytes(ranks[r].peak())));
         }
     }

@@ -135,7 +135,7 @@ std::string CapturedJob::whyLate(const RecordedProcess& process, TimeNs patience
         return fmt::format("no records for {}, while other ranks continued", formatTime(silence(process)));
     }
     const std::string place = process.stands_in.empty() ? "outside its ops" : "in " + process.stands_in;
-    return fmt::format("it has been {} for {}, while others wait for its data", place,
+    return fmt::format("the process has been {} for {}, while others wait for its data", place,
                        formatTime(lastReceived() - process.stands_since.value_or(lastReceived())));
 }
 

@@ -123,7 +123,7 @@ void addFindings(Page& page, const LiveAnalyzer& analyzer) {
     page.single("pp_replay_mismatch_total", "counter", "A/A checks with a mismatch.", "", checks.mismatch);
     page.single("pp_replay_seconds_total", "counter", "Time in A/A checks.", "", seconds(checks.time));
     if (const auto coverage = checks.coverage())
-        page.single("pp_replay_coverage_ratio", "gauge", "Completed checks over planned checks.", "", *coverage);
+        page.single("pp_replay_coverage_ratio", "gauge", "Ratio of completed checks to planned checks.", "", *coverage);
 }
 
 void addCapture(Page& page, const LiveAnalyzer& analyzer) {
@@ -186,7 +186,7 @@ Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
     event.events = EPOLLIN;
     if (!endpoint.events_.isOpen() ||
         ::epoll_ctl(endpoint.events_.get(), EPOLL_CTL_ADD, endpoint.listener_.descriptor(), &event) != 0) {
-        return runError("cannot watch the socket of the metrics");
+        return runError("cannot watch the metrics socket");
     }
     return endpoint;
 }

@@ -438,7 +438,7 @@ void RunStreams::watchRanks(TimeNs now) {
     if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
         if (assembler_->doneWithOldest(placeOf(rank))) continue;
-        if (rank.state == RankState::Awaited) rank.reason = "none of it could be read";
+        if (rank.state == RankState::Awaited) rank.reason = "none of its records could be read";
         if (rank.state == RankState::Running || rank.state == RankState::Awaited) setState(rank, RankState::Late);
     }
 }
@@ -458,9 +458,9 @@ void RunStreams::giveUpSilent(TimeNs now) {
         const std::size_t place = placeOf(rank);
         if (hasEnded(rank.state)) continue;
         if (now - heard_[place] < options_.assembly.patience || (!any_ended && !others_over)) continue;
-        rank.reason = isAwaited(rank)
-                          ? "none of it could be read"
-                          : fmt::format("no records for {} after others had ended", formatTime(now - heard_[place]));
+        rank.reason = isAwaited(rank) ? "none of its records could be read"
+                                      : fmt::format("no records for {} after other ranks had ended",
+                                                    formatTime(now - heard_[place]));
         setState(rank, RankState::Gone);
     }
 }

@@ -44,10 +44,11 @@ Status checkFolders(const std::vector<std::filesystem::path>& folders) {
     for (const std::filesystem::path& folder : folders) {
         const std::filesystem::path path = std::filesystem::absolute(folder, code);
         if (std::filesystem::exists(path, code) && !std::filesystem::is_directory(path, code))
-            return inputError(folder.string(), "is a file, not a folder", "name the folder that the run records into");
+            return inputError(folder.string(), "is a file, not a folder",
+                              "specify the folder that the run records into");
         if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
         return inputError(folder.string(), "neither the folder nor its parent exists",
-                          "give the folder that the run records into");
+                          "specify the folder that the run records into");
     }
     return {};
 }

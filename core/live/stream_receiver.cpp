@@ -37,7 +37,7 @@ std::size_t bytesOf(const std::pair<std::string, std::string>& key) {
 
 Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty())
-        return usageError("a monitor needs a token", fmt::format("give {}", Field("token_file").is("FILE")));
+        return usageError("a monitor needs a token", fmt::format("specify {}", Field("token_file").is("FILE")));
     if (!options.tls && !options.insecure)
         BUBBLESCOPE_TRY(net::mustBeLoopback(
             options.address, fmt::format("{} and {}", Field("certificate").is("FILE"), Field("key").is("FILE"))));

@@ -155,7 +155,7 @@ private:
 /// Creates a temporary folder for streams that arrive or wait to be sent. Errors: Run.
 [[nodiscard]] inline Result<TemporaryFolder> makeScratchFolder() {
     return TemporaryFolder::make("bubblescope-steps", runError("cannot create a folder for received or unsent records",
-                                                               "set TMPDIR to a folder with room"));
+                                                               "set TMPDIR to a folder with free space"));
 }
 
 } // namespace bubblescope::live

@@ -42,8 +42,8 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (file.unwanted) return {};
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
         if (beginnings_ + bytes.size() > kMaxBeginnings) {
-            giveUp(file,
-                   fmt::format("{}: {} does not identify itself, and there are too many such streams", sender, name));
+            giveUp(file, fmt::format("{}: {} does not identify itself, and there are too many streams of this kind",
+                                     sender, name));
             return {};
         }
         file.beginning += bytes;
@@ -83,7 +83,7 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
     const auto count = static_cast<std::int64_t>(bytes.size());
     if (!makeRoom(count, !file.file)) {
         return runError(
-            fmt::format("{}: {} is no longer stored: the traces take {}, and all of them are still being written",
+            fmt::format("{}: {} is no longer stored: the traces occupy {}, and all of them are still being written",
                         sender, name, formatBytes(bytes_)),
             fmt::format("raise {}", Field("keep_size")));
     }

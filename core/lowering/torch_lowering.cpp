@@ -46,7 +46,7 @@ public:
             }
             if (left && !moved) {
                 return inputError("schedule " + order_.name, "its ops wait for each other, so they cannot be lowered",
-                                  "`bubblescope validate` names the cycle");
+                                  "`bubblescope validate` prints the cycle");
             }
         }
         return std::move(to_);
@@ -211,7 +211,7 @@ std::vector<Action> withReceivesAhead(const Schedule& order, Rank rank, const st
 Result<std::vector<int>> lookaheads(const TorchLowering& options, int pp) {
     const int most = options.max_active_stages;
     if (most < 1)
-        return usageError(fmt::format("{} is too small", Field("max_active_stages").is(most)), "give 1 or more");
+        return usageError(fmt::format("{} is too small", Field("max_active_stages").is(most)), "use 1 or more");
     std::vector<int> result(static_cast<std::size_t>(pp), most);
     if (options.lookahead == TorchLowering::Lookahead::Auto) {
         for (int r = 0; r < pp; ++r)
@@ -221,7 +221,7 @@ Result<std::vector<int>> lookaheads(const TorchLowering& options, int pp) {
     if (options.lookahead_list.size() != result.size()) {
         return usageError(fmt::format("{} has {} numbers for {} ranks", Field("unshard_lookahead"),
                                       options.lookahead_list.size(), pp),
-                          "give one per rank, or full, or auto");
+                          "specify one per rank, or full, or auto");
     }
     for (std::size_t r = 0; r < result.size(); ++r) {
         const int wanted = options.lookahead_list[r];
@@ -241,9 +241,10 @@ Status checkHolds(const Schedule& order, const TorchLowering& options) {
     });
     if (sliced) return usageError("PyTorch does not split sequences", "choose another schedule");
     if (options.receives_ahead.value_or(0) < 0)
-        return usageError(fmt::format("receives cannot be {} ops ahead", *options.receives_ahead), "give 0 or more");
+        return usageError(fmt::format("receives cannot be posted {} ops ahead", *options.receives_ahead),
+                          "use 0 or more");
     if (options.receives_ahead && options.defer_pp_recv)
-        return usageError("receives are either deferred or a number of ops ahead", "give one of the two");
+        return usageError("receives are either deferred or posted a number of ops ahead", "specify one of the two");
     if (options.max_outstanding_sends.value_or(0) < 0)
         return usageError(
             fmt::format("{} is negative", Field("max_outstanding_sends").is(*options.max_outstanding_sends)));

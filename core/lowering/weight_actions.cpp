@@ -47,7 +47,7 @@ private:
         action.op = static_cast<std::int32_t>(index);
         return usageError(fmt::format("{} needs the weights of {} stages, but {}", actionName(order_, rank_, action),
                                       stages, Field("max_active_stages").is(rules_.max_active_stages)),
-                          fmt::format("give {} or more", Field("max_active_stages").is(stages)));
+                          fmt::format("use {} or more", Field("max_active_stages").is(stages)));
     }
 
     void add(ActionKind kind, Chunk chunk) {

@@ -174,7 +174,7 @@ TimeNs Admission::delayFor(const std::string& address, TimeNs now) {
 
 Result<Frame> Applicant::answer(const Frame& challenge) {
     if (challenge.kind != Frame::Kind::Challenge || challenge.text.size() != kProofBytes)
-        return runError("the other side is not Bubblescope, or another version");
+        return runError("the other side is not Bubblescope, or is a different version");
     const Nonce nonce = makeNonce();
     proved_ = messageOf(challenge.text, bytesOf(nonce), statement_);
     const Proof proof = proofFor(secret_, kJoinerProof, proved_);

@@ -58,7 +58,7 @@ Result<Head> headIn(std::string_view bytes) {
     if (in.failed() || head.sum != sumOf(bytesOf(unsummed)))
         return inputError("the connection", "a message is damaged, or comes from another version");
     if (head.kind > Frame::kLast)
-        return inputError("the connection", "a message has an unknown type", "use one version on both sides");
+        return inputError("the connection", "a message has an unknown type", "use the same version on both sides");
     return head;
 }
 

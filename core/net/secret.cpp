@@ -143,7 +143,7 @@ Result<std::string> readToken(const std::string& file) {
         token = given != nullptr ? given : "";
         if (token.empty()) {
             return usageError("streams over the network need a token",
-                              fmt::format("give {}, or set {}", Field("token_file").is("FILE"), kTokenVariable));
+                              fmt::format("use {}, or set {}", Field("token_file").is("FILE"), kTokenVariable));
         }
     } else {
         if (othersRead(file))

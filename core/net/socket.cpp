@@ -49,7 +49,7 @@ Result<Address> parseAddress(std::string_view text) {
     const auto number = parseNumber<int>(port);
     constexpr int kLast = 65535;
     if (!number || *number < 0 || *number > kLast) {
-        return usageError(fmt::format("'{}' is not an address", text), "give HOST:PORT, or PORT for this machine only");
+        return usageError(fmt::format("'{}' is not an address", text), "use HOST:PORT, or PORT for this machine only");
     }
     address.port = *number;
     return address;

@@ -34,7 +34,7 @@ Error sessionError(const SSL* session) {
         return inputError("the connection",
                           fmt::format("the other side cannot be trusted: its certificate was rejected: {}",
                                       ::X509_verify_cert_error_string(verified)),
-                          "give the certificate of its issuer, and the host name as in the certificate");
+                          "specify the certificate of its issuer, and the host name as in the certificate");
     }
     const int why = ERR_GET_REASON(code);
     if (why == SSL_R_WRONG_VERSION_NUMBER || why == SSL_R_HTTP_REQUEST || why == SSL_R_PACKET_LENGTH_TOO_LONG) {
@@ -168,7 +168,7 @@ namespace {
 
 Error noTls() {
     return usageError("this build does not support TLS",
-                      "build with OpenSSL (Debian: libssl-dev), or leave certificates out");
+                      "build with OpenSSL (Debian: libssl-dev), or omit the certificates");
 }
 
 } // namespace

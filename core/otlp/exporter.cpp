@@ -117,8 +117,8 @@ Result<Collector> Collector::parse(std::string_view url) {
     made.url = std::string(url);
     std::string_view rest = url;
     if (rest.starts_with("https://"))
-        return usageError(fmt::format("{}: collectors are reached without TLS", url),
-                          "give the http:// address of a collector on this host, which forwards with TLS");
+        return usageError(fmt::format("{}: TLS to collectors is not supported", url),
+                          "specify the http:// address of a collector on this host, which forwards with TLS");
     if (rest.starts_with("http://")) rest.remove_prefix(7);
     const std::size_t slash = rest.find('/');
     if (slash != std::string_view::npos) {
@@ -134,7 +134,7 @@ Result<Collector> Collector::parse(std::string_view url) {
         return usageError(fmt::format("'{}' is not the address of a collector", url), "such as http://localhost:4318");
     BUBBLESCOPE_ASSIGN(made.address, net::parseAddress(port ? std::string(rest) : fmt::format("{}:4318", rest)));
     if (made.address.port == 0)
-        return usageError(fmt::format("'{}' has no port that can be reached", url), "such as http://localhost:4318");
+        return usageError(fmt::format("'{}' has no valid port", url), "such as http://localhost:4318");
     return made;
 }
 

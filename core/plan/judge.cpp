@@ -82,7 +82,7 @@ TransformerShape shapeOf(TransformerShape shape, const Layout& layout) {
 Status checkFit(const Problem& problem, const Layout& layout) {
     const int sequences = layout.dp * layout.microbatch * layout.microbatches;
     if (sequences != problem.global_batch)
-        return usageError(fmt::format("{} replicas of {} micro-batches of {} are {} sequences, not {}", layout.dp,
+        return usageError(fmt::format("{} replicas with {} micro-batches of {} process {} sequences, not {}", layout.dp,
                                       layout.microbatches, layout.microbatch, sequences, problem.global_batch),
                           "correct one of them");
     const auto& layers = layout.layers_per_stage;
@@ -96,7 +96,7 @@ Status checkFit(const Problem& problem, const Layout& layout) {
                                       layout.stageRanks(), layout.ep),
                           "correct the number of expert-parallel ranks");
     if (problem.shape.sequence % (2 * static_cast<std::int64_t>(layout.cp)) != 0 && layout.cp > 1)
-        return usageError("the sequence cannot be divided among the ranks of its context", "use fewer");
+        return usageError("the sequence cannot be divided evenly among its context-parallel ranks", "use fewer");
     return {};
 }
 

@@ -128,8 +128,9 @@ LaunchSettings torchtitan(const Layout& layout, const Problem& problem) {
     if (shardsStages(layout))
         return std::move(settings).refuse(
             layout.zero == Zero::Weights
-                ? "PyTorch's schedules keep a stage's weights and gradients whole from its first backward to its last"
-                : "PyTorch's schedules accumulate whole gradients and reduce them once per step");
+                ? "PyTorch's schedules keep a stage's weights and gradients unsharded from its first backward to its "
+                  "last"
+                : "PyTorch's schedules accumulate unsharded gradients and reduce them once per step");
     const auto parallel = [&](bool condition, std::string_view name, const auto& value) {
         settings.addIf(condition, fmt::format("--parallelism.{}", name), value);
     };
@@ -156,8 +157,8 @@ LaunchSettings torchtitan(const Layout& layout, const Problem& problem) {
 
 /// The reason why a framework other than Megatron-core and torchtitan has no settings for this model or recomputation.
 std::string_view unsupported(const Layout& layout, const Problem& problem) {
-    if (problem.shape.experts.count > 0) return "its options for experts are unknown here";
-    if (selective(layout)) return "it does not recompute every other product";
+    if (problem.shape.experts.count > 0) return "its expert options are not supported here";
+    if (selective(layout)) return "it cannot recompute every other matrix product";
     return {};
 }
 

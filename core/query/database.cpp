@@ -325,7 +325,7 @@ Error Database::errorOf(std::string_view sql, int offset) const {
     // SQLite reports no offset for a missing table.
     if (message.starts_with(kNoTable)) at = sql.find(std::string_view(message).substr(kNoTable.size()));
     const bool writes = denied_ || message.ends_with("may not be modified");
-    Error error = writes ? usageError("a query may only read", "write a single SELECT statement")
+    Error error = writes ? usageError("queries must not change the data", "write a single SELECT statement")
                          : usageError(message, hintFor(message));
     error.where = at == std::string_view::npos ? "query" : "query, " + placeIn(sql, at);
     return error;
@@ -398,7 +398,7 @@ Result<report::DataTable> Database::rowsOf(sqlite3_stmt* statement, std::string_
         if (result != SQLITE_ROW) return errorOf(sql, -1);
         columns.addRow();
         if (columns.bytes() > limits.result_bytes)
-            return runError(fmt::format("the result takes more than {} MiB", limits.result_bytes >> 20U),
+            return runError(fmt::format("the result is larger than {} MiB", limits.result_bytes >> 20U),
                             "select fewer columns, or fewer rows with LIMIT");
     }
 }

@@ -70,7 +70,7 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
 }
 
 Error missingRanks(const std::string& where, const std::string& what) {
-    return inputError(where, what, "load the files of all pipeline ranks together, or the folder that holds them");
+    return inputError(where, what, "load the files of all pipeline ranks together, or the folder that contains them");
 }
 
 /// "rank 2", "ranks 0 to 2", "ranks 0, 1 and 3": ascending.
@@ -94,8 +94,8 @@ Error missingRanks(const std::string& where, std::int64_t pp, const std::set<std
         return ranks.size() > kMostNamed ? fmt::format("{} of {} ranks", ranks.size(), pp) : rankNames(ranks);
     };
     return missingRanks(where, missing.size() == 1
-                                   ? fmt::format("{} is missing (ops of {} are here)", named(missing), named(here))
-                                   : fmt::format("{} are missing (ops of {} are here)", named(missing), named(here)));
+                                   ? fmt::format("{} is missing (found only ops of {})", named(missing), named(here))
+                                   : fmt::format("{} are missing (found only ops of {})", named(missing), named(here)));
 }
 
 Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& where) {
@@ -118,7 +118,7 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
                 here.insert(rank);
             const std::vector<std::int64_t> ranks(here.begin(), here.end());
             return missingRanks(where,
-                                fmt::format("no rank ran stage {} (ops of {} are here)", expected, rankNames(ranks)));
+                                fmt::format("no rank ran stage {} (found only ops of {})", expected, rankNames(ranks)));
         }
         ++expected;
     }
@@ -150,7 +150,7 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
     else if (placed(owners, layout, Placement::V))
         layout.placement = Placement::V;
     else {
-        return inputError(where, fmt::format("the {} stages are placed on the {} ranks neither as a loop nor as a V",
+        return inputError(where, fmt::format("the placement of the {} stages on the {} ranks is neither a loop nor a V",
                                              stages, layout.pp));
     }
     for (const auto& [stage, owner] : owners) {
@@ -184,9 +184,8 @@ Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) 
     const std::int64_t vpp = std::max(layout.vpp, info.vpp);
     if (microbatches > kMaxSlots || vpp > kMaxParts || vpp % routes(info.placement) != 0 ||
         microbatches * vpp > kMaxSlots / layout.slices / layout.pp) {
-        return inputError(where,
-                          fmt::format("impossible settings of the run: {} micro-batches, {} chunks, {} placement",
-                                      info.microbatches, info.vpp, placementName(info.placement)));
+        return inputError(where, fmt::format("impossible run settings: {} micro-batches, {} chunks, {} placement",
+                                             info.microbatches, info.vpp, placementName(info.placement)));
     }
     layout.microbatches = static_cast<int>(microbatches);
     layout.vpp = static_cast<int>(vpp);
@@ -245,14 +244,14 @@ Status splitReplicas(FoundOps& found, const std::string& where) {
             return inputError(where,
                               fmt::format("{} ranks ran stage {}, but {} ran stage {}", replicas,
                                           owners_of_stage.begin()->first, owners.size(), stage),
-                              "load the files of whole pipelines: all pipeline ranks of each replica");
+                              "load the files of complete pipelines: all pipeline ranks of each replica");
         }
         std::int64_t replica = 0;
         for (const std::int64_t owner : owners) {
             const Place& place = places.emplace(owner, Place{*owners.begin(), replica}).first->second;
             if (place.replica != replica) {
                 return inputError(where,
-                                  fmt::format("one stage of rank {} belongs to replica {}, another one to replica {}",
+                                  fmt::format("one stage of rank {} belongs to replica {}, another stage to replica {}",
                                               owner, place.replica, replica),
                                   "load the files of one replica");
             }
@@ -453,7 +452,7 @@ void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, Diagn
     const auto cut = [&](TimelineOp& op, TimeNs free) {
         if (op.start >= free) return;
         log.add("overlapping-ops", say("step {}, rank {}, {}", step, rank, opName(op.op)),
-                say("cut the beginning off ops that overlap the previous op of their rank"));
+                say("removed the start of ops that overlap the previous op on their rank"));
         op.start = free;
         op.end = std::max(op.end, free);
     };
@@ -507,7 +506,7 @@ void reportEndedRanks(const std::map<StepKey, std::pair<StepTimeline, Tally>>& s
     for (std::size_t r = 0; r < last.size(); ++r) {
         if (last[r] < 0 || last[r] == latest) continue;
         log.add("rank-ended", say("rank {}", r),
-                say("its records end in step {}, those of other ranks in step {}", last[r], latest));
+                say("its records end in step {}, but those of other ranks in step {}", last[r], latest));
     }
 }
 

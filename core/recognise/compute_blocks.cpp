@@ -295,8 +295,8 @@ StepCuts byFlight(std::span<const RankBlocks> ranks) {
         }
         out.steps.push_back(std::move(step));
     }
-    out.evidence =
-        fmt::format("{} steps: how often all forwards of rank {} had their backwards", passes.size(), first.rank);
+    out.evidence = fmt::format("{} steps: number of times that all forwards of rank {} had completed their backwards",
+                               passes.size(), first.rank);
     if (passes.size() > 1 && !first.calls.empty()) {
         const auto [lag, alike] = repetition(first, passes);
         out.regularity = alike >= kRepeats ? 1 : std::max(0.0, alike);

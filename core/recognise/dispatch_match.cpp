@@ -169,7 +169,7 @@ void explainDispatch(Run& run) {
     if (!match) return;
     run.explanation.confidence = static_cast<double>(match->explained) / static_cast<double>(match->choices);
     run.explanation.evidence.push_back(fmt::format("dispatched by readiness (rule '{}'), hint {}: this explains {} of "
-                                                   "{} choices, {} of them out of the hint's order",
+                                                   "{} choices, {} of which deviate from the hint",
                                                    dispatchRuleName(match->rule), orderName(match->hint),
                                                    match->explained, match->choices, match->moved));
     run.departure.reset();

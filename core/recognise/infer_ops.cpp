@@ -286,17 +286,17 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     const bool given = options.schedule || options.family;
     const int pp = options.schedule ? options.schedule->pp : options.family ? options.family->pp : 0;
     if (pp > 0 && pp != observed.pp) {
-        out.why_not = fmt::format("the given schedule is for {} ranks, but the trace has {}", pp, observed.pp);
+        out.why_not = fmt::format("the specified schedule is for {} ranks, but the trace has {}", pp, observed.pp);
         return out;
     }
 
     auto fit = fitSchedule(observed, options);
     if (absent && !given) fit.reset(); // the ranks that are present may look like a smaller pipeline
     if (!fit) {
-        out.why_not =
-            fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
-                        given ? "the given schedule has another number of ops; none of its sizes" : "no known schedule",
-                        observed.pp, seenOrder(observed), absent ? "; " + *absent : "");
+        out.why_not = fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
+                                  given ? "the specified schedule has a different number of ops; none of its sizes"
+                                        : "no known schedule",
+                                  observed.pp, seenOrder(observed), absent ? "; " + *absent : "");
         return out;
     }
     out.found.parts = Parts::Stages;

@@ -65,10 +65,11 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
         where,
         fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}{}{}", names, found,
                     why_not.empty() ? "" : "; without names: ", why_not),
-        kineto ? fmt::format("ops without annotations are recognised by their sends and receives: also record host "
-                             "operators on all pipeline ranks, or give the schedule with {}; {} adds other names",
-                             Field("schedule"), Field("rules"))
-               : fmt::format("{} adds other names", Field("rules")));
+        kineto ? fmt::format(
+                     "ops without annotations are recognised by their sends and receives: also record host operators "
+                     "on all pipeline ranks, or specify the schedule with {}; define other op names with {}",
+                     Field("schedule"), Field("rules"))
+               : fmt::format("define other op names with {}", Field("rules")));
 }
 
 void describeInput(const Trace& trace, Run& run) {
@@ -119,9 +120,9 @@ Status mustBeOneJob(std::span<const TraceFile> files, const std::string& where, 
         texts.push_back(fmt::format("{} of {} ranks ({})", of_job.size(), size, of_job.front()->path.string()));
     const std::string list = fmt::format("{}", fmt::join(texts, ", "));
     log.add("different-jobs", where,
-            say("the files belong to different jobs, so no pipeline was searched for: {}", list));
+            say("the files belong to different jobs, so they were not searched for a pipeline: {}", list));
     return inputError(where, fmt::format("the files belong to different jobs: {}", list),
-                      "give the files or the folder of one of them");
+                      "specify the files or the folder of one of them");
 }
 
 /// Compares the user's mesh with the pipeline that was found.
@@ -269,9 +270,9 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
         const bool of_trace = options.family->vpp == 0 || options.family->pp == 0 || options.family->microbatches == 0;
         if (!made.ok() && of_trace && findScheduleFamily(spec.name) != nullptr)
             return inputError(where,
-                              fmt::format("the trace has {}, which the given schedule cannot have: {}",
+                              fmt::format("the trace has {}, which is impossible in the specified schedule: {}",
                                           sizesText(observed), made.error().message),
-                              "name another schedule, or omit it to have the schedule detected");
+                              "use another schedule, or omit it to have the schedule detected");
         BUBBLESCOPE_ASSIGN(given, made);
     }
     const auto sizes = [](const Schedule& schedule) {
@@ -284,7 +285,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
         return fmt::format("{} ({})", sizesText(schedule), placementName(schedule.placement));
     };
     return inputError(where,
-                      fmt::format("the given schedule has {}, but the trace has {}", text(*given), text(observed)),
+                      fmt::format("the specified schedule has {}, but the trace has {}", text(*given), text(observed)),
                       "correct the sizes, or omit the schedule to have it detected");
 }
 

@@ -37,13 +37,13 @@ Result<std::vector<MeshAxis>> parseOrder(std::string_view text) {
         const auto axis = axisFrom(name);
         if (!axis || std::find(order.begin(), order.end(), *axis) != order.end()) {
             return usageError(fmt::format("unknown mesh order '{}'", text),
-                              "give torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
+                              "use torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
         }
         order.push_back(*axis);
     }
     std::erase(order, MeshAxis::Expert);
     if (order.size() + 1 != kMeshAxisNames.size()) {
-        return usageError(fmt::format("mesh order '{}' lacks an axis", text), "give each of tp, cp, dp and pp");
+        return usageError(fmt::format("mesh order '{}' is missing an axis", text), "specify each of tp, cp, dp and pp");
     }
     return order;
 }
@@ -166,7 +166,7 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
     const bool listed = order.find('-') != std::string_view::npos;
     if (!listed && order != "megatron" && order != "torchtitan" && !order.empty()) {
         return usageError(fmt::format("unknown mesh order '{}'", order),
-                          "give torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
+                          "use torchtitan, megatron, or the axes from the fastest to the slowest: tp-cp-ep-dp-pp");
     }
     BUBBLESCOPE_ASSIGN(mesh.order, parseOrder(listed ? order : "tp-cp-ep-dp-pp"));
     std::int64_t ranks = 1;
@@ -176,7 +176,8 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
         std::string_view text = equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
         const auto size = takeNumber(text);
         if (!axis || !size || !text.empty() || *size < 1 || *size > kMaxRanks) {
-            return usageError(fmt::format("'{}' is not part of a mesh", part), "give sizes such as pp=4,dp=2,tp=2");
+            return usageError(fmt::format("'{}' is not the size of a mesh axis", part),
+                              "specify sizes such as pp=4,dp=2,tp=2");
         }
         mesh.sizes.at(*axis) = static_cast<int>(*size);
         if (*axis != MeshAxis::Expert) ranks *= *size;
@@ -208,7 +209,7 @@ Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, s
             const auto place = mesh->placeOf(rank);
             if (!place) {
                 return inputError(of.path.string(), fmt::format("rank {} is outside the mesh", rank),
-                                  fmt::format("give the sizes of the whole job with {}", Field("mesh")));
+                                  fmt::format("specify the sizes of the complete job with {}", Field("mesh")));
             }
             by_mesh.ranks[rank] = *place;
         }

@@ -63,7 +63,7 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
     };
     if (text.size() > kLongest)
         return inputError(where, fmt::format("the pattern has {} characters", text.size()),
-                          fmt::format("a pattern may have at most {}; split it into several patterns", kLongest));
+                          fmt::format("a pattern can have at most {}; split it into several patterns", kLongest));
     NamePattern pattern;
     pattern.text_ = text;
     std::vector<std::size_t> open;

@@ -138,7 +138,7 @@ bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log) {
         if (file.rank || file.format.empty() || files.size() < 2) continue;
         unknown = true;
         log.add("unknown-rank", file.path.string(),
-                say("files do not name their rank; ranks follow the order of files and processes"));
+                say("files do not specify their rank; ranks are assigned in the order of files and processes"));
     }
     return unknown;
 }

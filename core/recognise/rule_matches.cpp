@@ -449,7 +449,7 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     const std::string where = files.front().path.string();
     const bool by_owner = by_process || rule.rank == RankSource::File;
     if (const std::int64_t copies = ranks == RanksOf::Files && by_owner ? dropCopies(all.matches) : 0; copies > 0)
-        log.add("duplicate-rank", where, say("files contain a rank's ops a second time; using the longest file"),
+        log.add("duplicate-rank", where, say("several files contain the ops of one rank; using the longest file"),
                 copies);
     const bool by_device = by_owner && divideByDevice(all.matches);
     const bool by_thread = by_process && !by_device && divideByThread(all.matches);
@@ -464,11 +464,12 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     all.owners_are_files = by_owner && ranks == RanksOf::Files && !by_device && !by_thread;
     const bool told = tellUnknownRanks(files, log);
     if (unlabelled > 0) {
-        log.add("unlabelled-op", where, say("skipped slices named like ops without a micro-batch or step"), unlabelled);
+        log.add("unlabelled-op", where, say("skipped slices that are named like ops but have no micro-batch or step"),
+                unlabelled);
     }
     if (ranks == RanksOf::Guessed && !told) {
         log.add("guessed-ranks", where,
-                say("ranges do not name their rank; processes in numerical order count as ranks"));
+                say("ranges do not specify their rank; ranks are assigned to processes in numerical order"));
     }
     if (other_tensor_ranks > 0) {
         log.add("tensor-parallel", where, say("only threads of the first rank of each tensor-parallel group are shown"),

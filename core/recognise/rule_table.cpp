@@ -200,7 +200,7 @@ Status readArgs(const Json& rule, const std::string& key, const InputPlace& plac
                 std::array<std::string, kRuleFieldNames.size()>& args) {
     if (!rule.contains(key)) return {};
     const InputPlace here = place.at(key);
-    if (!rule[key].is_object()) return here.error("is not an object from fields to names of args");
+    if (!rule[key].is_object()) return here.error("is not an object that maps fields to names of args");
     for (const auto& [field_name, arg] : rule[key].items()) {
         const auto field = ruleFieldFrom(field_name);
         if (!field) {
@@ -230,7 +230,7 @@ Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& ru
         rule.categories.push_back(category.get<std::string>());
     }
     if (!entry.contains("kinds")) return {};
-    if (!entry["kinds"].is_object()) return place.at("kinds").error("is not an object from words to kinds");
+    if (!entry["kinds"].is_object()) return place.at("kinds").error("is not an object that maps words to kinds");
     for (const auto& [word, letter] : entry["kinds"].items()) {
         const InputPlace here = place.at("kinds").at(word);
         if (!letter.is_string()) return here.error("is not text");
@@ -246,15 +246,15 @@ Status checkComplete(const RecognitionRule& rule, const InputPlace& place) {
         const auto& op = rule.ops[i];
         const InputPlace here = place.at(fmt::format("ops[{}]", i));
         if (op.kinds.empty() && op.name.count(RuleField::Kind) == 0 && !arg(RuleField::Kind)) {
-            return here.error("has no kind: give \"kind\", or {kind} in its name, or an arg for it");
+            return here.error("has no kind: add \"kind\", {kind} in its name, or an arg for the kind");
         }
         if (op.kinds.empty() && rule.kinds.empty())
-            return place.at("kinds").error("is missing: give the meaning of the words");
+            return place.at("kinds").error("is missing: define the kind that each word stands for");
         const bool optimizer = op.kinds == std::vector{OpKind::Optimizer};
         const bool numbered = op.name.count(RuleField::MicrobatchId) > 0 || arg(RuleField::MicrobatchId);
         if (!optimizer && !numbered && !rule.numbersMicrobatches()) {
             return here.error(
-                "has no micro-batch, unlike other ops of the rule: give {microbatch} in all names or in none");
+                "has no micro-batch, unlike other ops of the rule: use {microbatch} in all names or in none");
         }
     }
     return {};

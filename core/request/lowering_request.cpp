@@ -60,7 +60,7 @@ Status parseLookahead(std::string_view text, TorchLowering& options) {
         if (!number) {
             return usageError(
                 fmt::format("{} is not full, auto or a list of numbers", Field("unshard_lookahead").is(text)),
-                "give a number per rank, such as 2,2,3,3");
+                "use a number per rank, such as 2,2,3,3");
         }
         options.lookahead_list.push_back(*number);
         begin = end + 1;
@@ -108,9 +108,9 @@ Result<LoweredSchedule> LoweringRequest::lowered(Schedule order, const std::stri
         const auto runtime = std::ranges::find(kRuntimes, lower, &Runtime::name);
         if (runtime == kRuntimes.end())
             return usageError(fmt::format("{} is not known", Field("lower").is(lower)),
-                              fmt::format("give one of {}", fmt::join(runtimeNames(), ", ")));
+                              fmt::format("specify one of {}", fmt::join(runtimeNames(), ", ")));
         if (hasTorchOptions())
-            return usageError(fmt::format("{} does not take these options", Field("lower").is(lower)),
+            return usageError(fmt::format("{} does not support these options", Field("lower").is(lower)),
                               fmt::format("use them with {}", Field("lower").is(kTorch)));
         return runtime->lower(order);
     }

@@ -16,8 +16,8 @@ Result<TransformerShape> ModelRequest::shape() const {
         BUBBLESCOPE_ASSIGN(made, modelPresetShape(preset));
     } else {
         if (!layers || !hidden || !heads || !sequence)
-            return usageError("no model given", "name a known one, or give its layers, hidden size, heads and "
-                                                "sequence");
+            return usageError("no model given",
+                              "use a known model, or specify its layers, hidden size, heads and sequence length");
         made.swiglu = true;
         made.dropout = false;
         made.flash_attention = true;
@@ -40,7 +40,7 @@ Result<TransformerShape> ModelRequest::shape() const {
     set(made.experts.dense_layers, dense_layers);
     if (made.experts.count == 0 && (top_k || expert_ffn || shared_ffn || dense_layers))
         return usageError("sizes of experts were given for a model without experts",
-                          "give the number of experts, or choose a model that has them");
+                          "specify the number of experts, or choose a model with experts");
     made = withDefaults(made);
     BUBBLESCOPE_TRY(transformerSizes(made));
     return made;

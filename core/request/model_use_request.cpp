@@ -8,8 +8,8 @@ namespace bubblescope {
 Result<std::optional<TrainedModel>> ModelUseRequest::trained() const {
     const bool other = global_batch > 0 || !device.empty() || teraflops || devices;
     if (!model.given() && other)
-        return usageError("MFU needs the model", "name a known one, or give its layers, hidden size, heads and "
-                                                 "sequence");
+        return usageError("MFU needs the model",
+                          "use a known model, or specify its layers, hidden size, heads and sequence length");
     if (!model.given()) return std::optional<TrainedModel>{};
     TrainedModel made;
     BUBBLESCOPE_ASSIGN(made.shape, model.shape());

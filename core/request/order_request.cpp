@@ -31,7 +31,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kPlacementShape = "write one line stage,rank per stage, or give a schedule file";
+constexpr std::string_view kPlacementShape = "write one line stage,rank per stage, or use a schedule file";
 
 /// A line of the file: a stage, and the rank that holds it.
 struct StagePlace {
@@ -56,11 +56,11 @@ Result<Placement> placementOfSchedule(const std::string& file, int pp, int vpp) 
         return inputError(file,
                           fmt::format("its placement is for {} ranks with {} chunks each, not for {} with {}",
                                       schedule.pp, schedule.vpp, pp, vpp),
-                          "give a schedule file of this size");
+                          "use a schedule file of this size");
     }
     if (routes(schedule.placement) > 1)
         return inputError(file, "its placement is for two pipelines in opposite directions",
-                          fmt::format("give {} for these", Field("second")));
+                          fmt::format("use {} for these", Field("second")));
     return schedule.placement;
 }
 
@@ -168,7 +168,7 @@ Result<double> parseNoise(std::string_view text) {
     const auto percent = parseNumber<double>(number);
     if (!percent || !(*percent >= 0 && *percent < 100))
         return usageError(fmt::format("{} is not a percentage", Field("noise").is(text)),
-                          "give a percentage from 0 to 100, such as 5%");
+                          "use a percentage from 0 to 100, such as 5%");
     return *percent / 100;
 }
 
@@ -176,7 +176,7 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
     for (const int limit : request.activations) {
         if (limit < 1)
             return usageError(fmt::format("{} must be positive", Field("memory_limit")),
-                              "give one number, or one for every rank");
+                              "specify one number, or one for every rank");
     }
     if (!hasModel() && !request.bytes.empty())
         return usageError(fmt::format("{} needs the model's tensor sizes", Field("memory_budget")),
@@ -185,7 +185,7 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
     if (request.bytes.empty())
         return usageError(fmt::format("{} does not set a limit",
                                       memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
-                          fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
+                          fmt::format("also use {}", Field("memory_budget").is("SIZE")));
     MemoryRequest given;
     given.model = memory_model;
     given.preset = memory_preset;
@@ -198,7 +198,7 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     if (request.vpp != 1 || placement != "any")
         return usageError(
             fmt::format("{} puts one chunk of each model on a rank, in opposite directions", Field("second")),
-            fmt::format("leave {} and {} out", Field("vpp"), Field("placement")));
+            fmt::format("omit {} and {}", Field("vpp"), Field("placement")));
     BUBBLESCOPE_TRY(checkSizes(request));
     BUBBLESCOPE_ASSIGN(const std::vector<OpTimes> other, readStageTimes(second));
     const auto pp = static_cast<std::size_t>(request.pp);
@@ -206,11 +206,11 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     if (first.empty()) first.assign(pp, request.costs.times);
     if (first.size() != pp)
         return usageError(fmt::format("times are given for {} stages of a model on {} ranks", first.size(), pp),
-                          "give one set of times per stage");
+                          "specify one set of times per stage");
     if (other.empty() || pp % other.size() != 0)
         return usageError(fmt::format("times are given for {} stages of a second model on {} ranks", other.size(), pp),
-                          "give one set of times for each rank, or for half, a third, … of them; the second model then "
-                          "runs in two, three, … copies");
+                          "specify one set of times for each rank, or for half, a third, … of them; the second model "
+                          "then runs in two, three, … copies");
     request.second_copies = static_cast<int>(pp / other.size());
     request.costs.stages.clear();
     for (std::size_t place = 0; place < pp; ++place) {
@@ -221,12 +221,12 @@ Status OrderRequest::addSecond(SearchRequest& request) const {
     const std::int64_t of_copies = second_microbatches ? std::int64_t{*second_microbatches} * request.second_copies
                                                        : std::int64_t{request.microbatches};
     if (of_copies > std::numeric_limits<int>::max() - request.microbatches)
-        return usageError("too many micro-batches", "give fewer");
+        return usageError("too many micro-batches", "use fewer");
     request.second = static_cast<int>(of_copies);
     if (request.second % request.second_copies != 0)
         return usageError(fmt::format("{} copies of the second model cannot share {} micro-batches evenly",
                                       request.second_copies, request.second),
-                          fmt::format("give {} per copy", Field("second_microbatches")));
+                          fmt::format("use {} per copy", Field("second_microbatches")));
     request.microbatches += request.second;
     request.placements = {Placement::Bidirectional};
     return {};
@@ -240,7 +240,7 @@ Status OrderRequest::addOpTimes(SearchRequest& request) const {
             fmt::format(
                 "{} gives times by rank and chunk; with several chunks, the placement decides which stage each one is",
                 Field("op_times")),
-            fmt::format("give {} or v", Field("placement").is("loop")));
+            fmt::format("use {} or v", Field("placement").is("loop")));
     BUBBLESCOPE_TRY(checkSizes(request));
     const Schedule order = someOrder(request);
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(order));
@@ -257,17 +257,18 @@ Result<SearchRequest> OrderRequest::request() const {
     const bool sized = schedule.sized();
     if (!from.empty() && sized)
         return usageError(fmt::format("{} takes the sizes from the trace", Field("from")),
-                          fmt::format("leave {}, {} and {} out", Field("pp"), Field("microbatches"), Field("vpp")));
+                          fmt::format("omit {}, {} and {}", Field("pp"), Field("microbatches"), Field("vpp")));
     if (from.empty() && (made.pp < 1 || made.microbatches < 1))
         return usageError("sizes missing",
-                          fmt::format("give {} {}, and {} for several chunks per rank", Field("pp").is("P"),
+                          fmt::format("set {} {}, and {} for several chunks per rank", Field("pp").is("P"),
                                       Field("microbatches").is("M"), Field("vpp").is("V")));
     if (const auto wanted = placementFromName(placement); wanted && routes(*wanted) == 1) {
         made.placements = {*wanted};
     } else if (placement != "any") {
         if (!from.empty())
             return usageError(
-                fmt::format("{} takes the sizes from the trace, but a placement file needs given sizes", Field("from")),
+                fmt::format("{} takes the sizes from the trace, but a placement file needs explicit sizes",
+                            Field("from")),
                 "use any, loop or v");
         BUBBLESCOPE_TRY(checkSizes(made));
         BUBBLESCOPE_ASSIGN(const Placement given, readPlacement(placement, made.pp, made.vpp));
@@ -282,15 +283,15 @@ Result<SearchRequest> OrderRequest::request() const {
             fmt::format("add {}", Field("overlap_pairs")));
     }
     if (!from.empty() && schedule.timed())
-        return usageError(fmt::format("{} takes the times from the trace", Field("from")), "leave other times out");
+        return usageError(fmt::format("{} takes the times from the trace", Field("from")), "omit the other times");
     const bool of_one_model = second.empty() && schedule.op_times.empty();
     if (!from.empty() && !of_one_model)
         return usageError(fmt::format("{} takes the times from the trace", Field("from")),
-                          fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
+                          fmt::format("omit {} and {}", Field("op_times"), Field("second")));
     if (hasModel() && !second.empty())
         return usageError(fmt::format("{} is for one model only",
                                       memory_model.empty() ? Field("memory_preset") : Field("memory_model")),
-                          fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
+                          fmt::format("use {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));
     BUBBLESCOPE_TRY(readMemory(made));

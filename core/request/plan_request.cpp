@@ -13,7 +13,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
         BUBBLESCOPE_ASSIGN(made.device, deviceNamed(device));
     } else {
         if (!memory || !teraflops || !memory_rate || !link || !network)
-            return usageError("no device given", "name a known one, or give its memory, its rates and its links");
+            return usageError("no device given", "use a known device, or specify its memory, rates and links");
         made.device.name = made.device.title = "custom";
         made.device.product_share = made.device.product_share_fp8 = 0.8;
         made.device.measured = false;
@@ -35,9 +35,9 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
     made.devices = devices;
     if (devices > own.per_host && devices % own.per_host != 0)
         return usageError(fmt::format("{} devices do not fill hosts of {}", devices, own.per_host),
-                          "give whole hosts, or state how many devices a host has");
+                          "use complete hosts, or set the number of devices per host");
     if (fp8) {
-        if (own.flops_fp8 <= 0) return usageError(fmt::format("{} has no 8-bit products", own.title));
+        if (own.flops_fp8 <= 0) return usageError(fmt::format("{} does not support 8-bit matrix products", own.title));
         made.precision = plan::Precision::Fp8;
     }
     return made;
@@ -50,7 +50,7 @@ Result<plan::Problem> PlanRequest::problem() const {
     if (global_batch < 1) return usageError("the global batch, in sequences, is missing");
     if (made.shape.experts.count == 0 && (!space.ep.empty() || cluster.expert_overlap || cluster.sends_once))
         return usageError("expert parallelism was requested for a model without experts",
-                          "leave it out, or choose a model that has them");
+                          "omit it, or choose a model with experts");
     made.global_batch = global_batch;
     return made;
 }

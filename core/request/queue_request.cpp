@@ -43,7 +43,7 @@ Result<QueueModel> QueueRequest::model(const Schedule& order) const {
     if (communicators != "-" && !std::filesystem::exists(communicators))
         return usageError(
             fmt::format("{} is neither a known name nor a file", Field("communicators").is(communicators)),
-            "give one, direction, edge, pair, tag, or a file");
+            "use one, direction, edge, pair, tag, or a file");
     BUBBLESCOPE_ASSIGN(model.communicators, readCommunicators(communicators, order.pp));
     BUBBLESCOPE_TRY(checkCovers(model.communicators, order, communicators));
     return model;

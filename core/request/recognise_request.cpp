@@ -48,7 +48,7 @@ Result<std::vector<RankRule>> RecogniseRequest::rankRules() const {
         if (!rank || equals == 0) {
             return usageError(
                 fmt::format("'{}' does not contain a rank", stated),
-                fmt::format("give a pattern of file names and a rank: {}", Field("rank_of").is("'*node3*=3'")));
+                fmt::format("write a pattern of file names and a rank: {}", Field("rank_of").is("'*node3*=3'")));
         }
         stated_ranks.push_back({stated.substr(0, equals), *rank});
     }

@@ -21,7 +21,7 @@ Result<SendMode> parseSendMode(std::string_view name) {
     const auto mode = sendModeFromName(name);
     if (!mode)
         return usageError(fmt::format("{} is not known", Field("sends").is(name)),
-                          "give async, blocking, paired or batched");
+                          "use async, blocking, paired or batched");
     return *mode;
 }
 
@@ -29,7 +29,7 @@ Result<CommStreams> parseCommStreams(std::string_view name) {
     const auto mode = commStreamsFromName(name);
     if (!mode)
         return usageError(fmt::format("{} is not known", Field("comm_streams").is(name)),
-                          "give unlimited, direction, link or rank");
+                          "use unlimited, direction, link or rank");
     return *mode;
 }
 
@@ -47,18 +47,18 @@ Result<TransferModel> TransferRequest::model(int pp, bool timed) const {
         return usageError(
             fmt::format("{} has no effect without a transfer size",
                         model.bytes_per_second ? Field("bandwidth") : Field("links")),
-            fmt::format("give {}, and {} if they differ", Field("activation_bytes"), Field("gradient_bytes")));
+            fmt::format("use {}, and {} if they differ", Field("activation_bytes"), Field("gradient_bytes")));
     }
     if (sized && !rated && !eager_sends) {
         return usageError(
-            fmt::format("{} has no effect without a bandwidth: bytes take no time",
+            fmt::format("{} has no effect without a bandwidth: transfers take no time",
                         model.activation_bytes != 0 ? Field("activation_bytes") : Field("gradient_bytes")),
-            fmt::format("give {}, such as {}", Field("bandwidth"), Field("bandwidth").is("50GB/s")));
+            fmt::format("use {}, such as {}", Field("bandwidth"), Field("bandwidth").is("50GB/s")));
     }
     if (model.streams != CommStreams::Unlimited && !rated && !timed && model.links.empty()) {
         return usageError(
             fmt::format("{} has no effect on transfers that take no time", Field("comm_streams")),
-            fmt::format("give {}, or {} and {}", Field("comm"), Field("activation_bytes"), Field("bandwidth")));
+            fmt::format("specify {}, or {} and {}", Field("comm"), Field("activation_bytes"), Field("bandwidth")));
     }
     return model;
 }
@@ -130,7 +130,7 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
 Result<CostModel> ScheduleRequest::operatorCosts() const {
     if (forward || backward || input_grad || weight_grad || overlapped || all_reduce) {
         return usageError(fmt::format("{} already gives the op times", Field("op_costs")),
-                          fmt::format("leave out {}, {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
+                          fmt::format("omit {}, {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
                                       Field("input_grad"), Field("weight_grad"), Field("overlapped"),
                                       Field("all_reduce")));
     }
@@ -184,7 +184,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
     std::int64_t stages = std::int64_t{spec.pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
         return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
-                          fmt::format("leave {} out", Field("loss")));
+                          fmt::format("omit {}", Field("loss")));
     }
     int pipelines = 1;
     if (!spec.name.empty()) {
@@ -225,12 +225,12 @@ Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
     };
     if (!slice_cut.empty() && !has([](const Op& op) { return op.sequence > 0; })) {
         return usageError("a cut of sequences has no effect without slices",
-                          fmt::format("give {} of 2 or more", Field("sequence_slices")));
+                          fmt::format("set {} to 2 or more", Field("sequence_slices")));
     }
     if (overlapped && !has([](const Op& op) { return op.overlapped; })) {
         return usageError(fmt::format("{} has no effect: the order has no overlapped pairs of a forward and a backward",
                                       Field("overlapped")),
-                          fmt::format("leave {} out, or use 1f1b-overlap or dualpipe", Field("overlapped")));
+                          fmt::format("omit {}, or switch to 1f1b-overlap or dualpipe", Field("overlapped")));
     }
     const bool makes_whole = input_grad && weight_grad && !backward;
     if ((!input_grad && !weight_grad) || makes_whole) return {};
@@ -238,7 +238,7 @@ Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
         return {};
     const Field half = input_grad ? Field("input_grad") : Field("weight_grad");
     return usageError(fmt::format("{} has no effect: the order runs whole backwards", half),
-                      fmt::format("leave {} out, or use a schedule that splits backwards, such as zb-h1", half));
+                      fmt::format("omit {}, or use a schedule that splits backwards, such as zb-h1", half));
 }
 
 Result<Planned> ScheduleRequest::planShare(TimeNs usual_forward, std::optional<int> chunks) const {

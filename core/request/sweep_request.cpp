@@ -83,7 +83,7 @@ Result<std::vector<SweepPoint>> SweepRequest::points(TimeNs usual_forward) const
     for (const SweepAxis& axis : axes)
         count = std::min(kMostPoints + 1, count * axis.settings.size());
     if (count > kMostPoints)
-        return usageError(fmt::format("there are more than {} combinations", kMostPoints), "give fewer values");
+        return usageError(fmt::format("there are more than {} combinations", kMostPoints), "use fewer values");
     std::vector<SweepPoint> points;
     std::vector<Schedule> orders;
     std::set<Identity> seen;

@@ -133,7 +133,7 @@ private:
         add("transfer", index,
             say("{} waits forever: rank {} has no {}", name(index), rankOf(other_stage).value,
                 cell(kind, other_stage, m)),
-            "add the cell, or leave all SEND and RECV cells out");
+            "add the cell, or omit all SEND and RECV cells");
     }
 
     /// Checks the transfers of an op with input from, or output for, another rank.
@@ -150,7 +150,7 @@ private:
             if (!receive.found() || receive.action > here) {
                 const auto kind = forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward;
                 add("transfer", index, say("{} has no {} before it", op_cell, cell(kind, stage, op.microbatch)),
-                    "its input comes from another rank: add the cell, or leave all SEND and RECV cells out");
+                    "its input comes from another rank: add the cell, or omit all SEND and RECV cells");
             }
         }
         if (elsewhere(after, op.microbatch)) {
@@ -160,7 +160,7 @@ private:
                 say("{} has no {} after it, so {} waits forever", op_cell,
                     cell(forward ? ActionKind::SendForward : ActionKind::SendBackward, stage, op.microbatch),
                     cell(forward ? ActionKind::ReceiveForward : ActionKind::ReceiveBackward, after, op.microbatch)),
-                "add the cell, or leave all SEND and RECV cells out");
+                "add the cell, or omit all SEND and RECV cells");
         }
     }
 
@@ -186,7 +186,7 @@ private:
         }
         for (std::size_t i = 0; all_sends_wait_ && i < list().size(); ++i) {
             if (isSend(list()[i].kind) && pending.contains(key(waitFor(list()[i]))))
-                add("wait", i, say("no action waits for {}", name(i)), "add it, or leave all WAIT_SEND cells out");
+                add("wait", i, say("no action waits for {}", name(i)), "add it, or omit all WAIT_SEND cells");
         }
     }
 
@@ -263,7 +263,7 @@ private:
             step(kept == Kept::Here, Kept::Offloading, "offload activations once, between their F and their backward");
             const bool exists = action.peer < lowered_.order.pp && action.peer != rank_.value;
             if (!exists)
-                add("activations", index, say("{} names a rank that cannot store them", name(index)),
+                add("activations", index, say("{} specifies a rank that cannot store the activations", name(index)),
                     "name another rank of the pipeline, or none for the host");
             break;
         }

@@ -141,7 +141,7 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return inputError(where,
                           fmt::format("vpp is {}, but placement \"{}\" is for two pipelines", schedule.vpp, placement),
-                          "give each rank an even number of chunks, even ones for the first pipeline");
+                          "use an even number of chunks per rank, with the even chunks for the first pipeline");
     }
     BUBBLESCOPE_TRY(checkSizes(schedule, last_slice + 1, where));
     return schedule;

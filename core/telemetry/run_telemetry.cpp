@@ -123,7 +123,7 @@ Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<
                    TimeNs now) {
     Telemetry made;
     made.resource = resourceOf(run.schedule.name, run.schedule.pp, run.schedule.microbatches, name);
-    made.resource.push_back({"bubblescope.time", "placed so that the last step ends when it was sent"});
+    made.resource.push_back({"bubblescope.time", "shifted so that the last step ends at the time of sending"});
     TimeNs first = run.steps.front().begin;
     TimeNs last = run.steps.front().end;
     for (const StepTimeline& step : run.steps) {

@@ -37,10 +37,9 @@ Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedu
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
     if (theory == nullptr) return usageError(fmt::format("no known closed form for the schedule '{}'", schedule.name));
     if (!costs.plainTransfers()) {
-        return usageError(
-            fmt::format("the closed form of {} holds for asynchronous transfers of one latency each, which "
-                        "do not queue",
-                        schedule.name));
+        return usageError(fmt::format(
+            "the closed form of {} holds for asynchronous transfers that all have the same latency and do not queue",
+            schedule.name));
     }
     if (costs.all_reduce.count() > 0 && !theory->hides_all_reduces && !allReducesAlike(schedule)) {
         return usageError(fmt::format("the closed form of {} holds without {}", schedule.name, Field("all_reduce")));
@@ -194,8 +193,8 @@ Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) 
     const auto [makespan, rank] = OrderBound(ops, units, costs).find();
     ClosedForm form = makespanForm(schedule, costs, makespan, "head + work + tail − the rank's work",
                                    "max over ranks of head + work + tail",
-                                   fmt::format("any order, times and transfers; determined by rank {}: what must run "
-                                               "before it, its work, and what must run after it",
+                                   fmt::format("any order, times and transfers; determined by rank {}: the work that "
+                                               "must run before it, its own work, and the work that must run after it",
                                                rank.value));
     form.kind = FormKind::LowerBound;
     return form;

@@ -40,7 +40,7 @@ std::optional<std::int64_t> byteCount(std::string_view text) {
 
 Error wrong(std::string_view key, std::string_view value, std::string_view expected) {
     return usageError("'" + std::string(value) + "' is not a value of the capture option '" + std::string(key) + "'",
-                      "give " + std::string(expected));
+                      "specify " + std::string(expected));
 }
 
 Status setTime(std::string_view key, std::string_view value, TimeNs& out) {
@@ -171,7 +171,7 @@ Status parseCaptureOptions(std::string_view text, CaptureOptions& options) {
             std::string_view value = trimmed(takeUntil(",", line));
             if (value.empty()) continue;
             if (value.find('=') == std::string_view::npos) {
-                return usageError("'" + std::string(value) + "' is not a capture option", "give key=value");
+                return usageError("'" + std::string(value) + "' is not a capture option", "write key=value");
             }
             const std::string_view key = trimmed(takeUntil("=", value));
             BUBBLESCOPE_TRY(set(key, trimmed(value), options));

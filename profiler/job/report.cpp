@@ -174,7 +174,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control, st
     const bool any = holdsTraces(dir, failed);
     const bool missing = failed == std::errc::no_such_file_or_directory; // the job's first event creates the folder
     if (failed && !missing && left.empty())
-        return inputError(dir.string(), "cannot be read: " + failed.message(), "give the folder of a recording");
+        return inputError(dir.string(), "cannot be read: " + failed.message(), "specify the folder of a recording");
     if (const Status read = any ? readFiles(dir, control, report) : Status(); !read.ok()) {
         if (left.empty()) return read.error();
         report.log.push_back(read.error().text()); // empty files, for example because a disk is full

@@ -234,6 +234,7 @@ private:
     std::uint64_t second_value_ = 0;
 };
 
-static_assert(sizeof(SliceRecord) == SliceRecord::kWords * sizeof(std::uint64_t), "a field is missing in the words");
+static_assert(sizeof(SliceRecord) == SliceRecord::kWords * sizeof(std::uint64_t),
+              "kWords does not match the size of SliceRecord");
 
 } // namespace bubblescope::profiler

@@ -175,7 +175,7 @@ std::string causeIn(const CostModel& mean, const CostModel& nominal, const StepT
         const double above = fractionAbove(work(mean), work(nominal));
         if (work(nominal) <= TimeNs{0} || above <= slowest) continue;
         slowest = above;
-        cause = fmt::format("rank {} is {:.2f} times as slow as it should be",
+        cause = fmt::format("rank {} takes {:.2f} × its expected time",
                             locate(shape.placement, shape.pp, Stage{s}).rank.value, 1 + above);
     }
     if (slowest > kNamedSlowdown) return cause;

@@ -76,7 +76,7 @@ Result<FaultRange> parseRange(const FaultText& text, std::string_view word, std:
     const auto first = parseNumber<int>(word.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parseNumber<int>(word.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first)
-        return text.wrong(word, fmt::format("is not a {}", what), "give a number such as 2, a range such as 1-3, or *");
+        return text.wrong(word, fmt::format("is not a {}", what), "use a number such as 2, a range such as 1-3, or *");
     return FaultRange{*first, *last};
 }
 
@@ -98,7 +98,7 @@ Result<double> parsePositive(const FaultText& text, std::string_view word, std::
 
 Result<TimeNs> parseDuration(const FaultText& text, std::string_view word) {
     const Result<TimeNs> time = parseTime(word);
-    if (!time.ok()) return text.wrong(word, "is not a time", "give a number and a unit, such as 5ms");
+    if (!time.ok()) return text.wrong(word, "is not a time", "use a number and a unit, such as 5ms");
     return time;
 }
 
@@ -145,7 +145,7 @@ Status parseFaultTensor(const FaultText& text, std::string_view value, Fault& fa
     fault.shown = parseTensor(value);
     if (fault.shown) return {};
     return text.wrong(value, "is not a tensor of an op",
-                      "give in (the op's input) or out (its output); with layer=N a tensor of the layer, such as "
+                      "use in (the op's input) or out (its output); with layer=N a tensor of the layer, such as "
                       "hidden, output, input-gradient, weight-gradient or weights");
 }
 
@@ -154,7 +154,7 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     const auto found = std::ranges::find(kNames, value);
     if (found == kNames.end()) {
         return text.wrong(value, "is not a known persistence",
-                          "give transient (the first execution), replay (the check), sticky (every execution, a "
+                          "use transient (the first execution), replay (the check), sticky (every execution, a "
                           "different element each time) or fixed (every execution, the same bit)");
     }
     fault.stay = static_cast<FaultStay>(found - kNames.begin());
@@ -188,10 +188,10 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "link") {
         BUBBLESCOPE_TRY(parseLink(text, value, fault));
     } else if (key == "factor") {
-        BUBBLESCOPE_ASSIGN(fault.factor, parsePositive(text, value, "give a factor such as 1.3"));
+        BUBBLESCOPE_ASSIGN(fault.factor, parsePositive(text, value, "use a factor such as 1.3"));
     } else if (key == "sigma" || key == "share") {
-        BUBBLESCOPE_ASSIGN(fault.share, parsePositive(text, value, "give a share such as 3% or 0.03"));
-        if (fault.share > 1) return text.wrong(value, "is more than 100 %", "give 100% or less");
+        BUBBLESCOPE_ASSIGN(fault.share, parsePositive(text, value, "use a share such as 3% or 0.03"));
+        if (fault.share > 1) return text.wrong(value, "is more than 100 %", "use 100% or less");
     } else if (key == "add" || key == "for" || key == "latency") {
         BUBBLESCOPE_ASSIGN(fault.time, parseDuration(text, value));
     } else if (key == "tensor") {
@@ -202,7 +202,7 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
         fault.layer = parseNumber<int>(value);
         if (!fault.layer || *fault.layer < 0)
             return text.wrong(value, "is not a layer",
-                              "0 is the embedding, then the blocks follow, and the last is the head");
+                              "layer 0 is the embedding, the next layers are the blocks, and the last is the head");
     } else if (key == "bit") {
         const auto bit = parseNumber<std::int64_t>(value);
         if (!bit || *bit < 0)
@@ -210,7 +210,7 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
         fault.bit = *bit;
     } else {
         const auto seed = parseNumber<std::uint64_t>(value);
-        if (!seed) return text.wrong(value, "is not a seed", "give a whole number");
+        if (!seed) return text.wrong(value, "is not a seed", "specify a whole number");
         fault.seed = *seed;
     }
     return {};

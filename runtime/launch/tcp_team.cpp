@@ -106,7 +106,7 @@ Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Cloc
         if (frame.ok()) return frame;
         again = frame.error().kind == ErrorKind::Run;
         if (again) return runError(rootOf(job) + ": " + frame.error().text());
-        return runError(rootOf(job) + " is not Bubblescope, or another version");
+        return runError(rootOf(job) + " is not Bubblescope, or is a different version");
     };
     WireWriter statement;
     statement(who);

@@ -50,7 +50,7 @@ TEST_F(AadiffFiles, AreComparedToTheFirstDifference) {
     const auto text = runProgram({"aadiff", "compare", path("a"), path("b")});
     EXPECT_EQ(text.exit_code, 0) << text.err;
     EXPECT_THAT(text.out, HasSubstr("First difference: step 1, F1.0 of layer 3, output"));
-    EXPECT_THAT(text.out, HasSubstr("all follow from it"));
+    EXPECT_THAT(text.out, HasSubstr("all result from it"));
     EXPECT_THAT(text.out, HasSubstr("Where the difference spread"));
     for (const char* const kind : {"difference", "unexpected"})
         EXPECT_EQ(runProgram({"aadiff", "compare", path("a"), path("b"), "--fail-on", kind}).exit_code, 1) << kind;

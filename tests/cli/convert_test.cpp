@@ -128,7 +128,7 @@ TEST(ConvertCommand, DrawsARangeOfTime) {
 
     const ProgramResult empty = runProgram({"convert", smallTrace(), folder.file("b.svg"), "--svg-from", "5s"});
     EXPECT_EQ(empty.exit_code, 2);
-    EXPECT_THAT(empty.err, HasSubstr("the trace lasts"));
+    EXPECT_THAT(empty.err, HasSubstr("the trace is"));
     EXPECT_EQ(runProgram({"convert", smallTrace(), folder.file("b.json"), "--svg-from", "5us"}).exit_code, 2);
 }
 

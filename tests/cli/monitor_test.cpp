@@ -153,7 +153,7 @@ TEST(Monitor, GivesUpRanksWhoseFilesLackOrAreDamaged) {
     const auto expectGone = [](const ProgramResult& watched) {
         EXPECT_EQ(watched.exit_code, 4) << watched.err;
         EXPECT_THAT(watched.out, HasSubstr(R"("event":"run_ended")"));
-        EXPECT_THAT(watched.out, HasSubstr("none of it could be read"));
+        EXPECT_THAT(watched.out, HasSubstr("none of its records could be read"));
     };
     const std::string bytes = readAll(file);
     std::filesystem::remove(file);

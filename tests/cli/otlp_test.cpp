@@ -117,7 +117,7 @@ TEST(Otlp, NamesACollectorThatCannotBeReachedAfterTheReport) {
     EXPECT_THAT(result.err, HasSubstr("the collector http://127.0.0.1:1 cannot be reached"));
     const auto wrong = runProgram({"analyze", trace, "--otlp", "https://collector"});
     EXPECT_EQ(wrong.exit_code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("without TLS"));
+    EXPECT_THAT(wrong.err, HasSubstr("TLS to collectors is not supported"));
 }
 
 /// The monitor goes on, and ends, without its collector.

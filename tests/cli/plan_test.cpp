@@ -68,11 +68,11 @@ TEST(PlanCommand, RejectsWhatCannotBePlanned) {
     refused({"plan", "--preset", "llama3-405b", "--gpus", "8", "--gpu", "a100", "--global-batch", "8"},
             "no layout fits");
     refused(llama({"--schedule", "dualpipe"}), "two copies");
-    refused(llama({"--fp8"}), "no 8-bit products");
+    refused(llama({"--fp8"}), "does not support 8-bit");
     refused(llama({"--ep", "2"}), "a model without experts");
     refused(llama({"--top-k", "2"}), "a model without experts");
-    refused(llama({"--experts", "8", "--expert-ffn", "64", "--top-k", "9"}), "\"top_k\" of the transformer is 9");
-    refused(llama({"--from", "nowhere", "--tp", "2"}), "its own parallelism");
+    refused(llama({"--experts", "8", "--expert-ffn", "64", "--top-k", "9"}), "the transformer's \"top_k\" is 9");
+    refused(llama({"--from", "nowhere", "--tp", "2"}), "already defines the parallelism");
 }
 
 TEST(PlanCommand, DividesExpertsAmongTheRanksOfAStage) {

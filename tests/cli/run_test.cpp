@@ -134,11 +134,11 @@ TEST(RunCommand, ComparesSchedulesOnOneModelAtEqualWork) {
 TEST(RunCommand, ComparisonsSayWhereWeightsDifferAndWhatCannotBeCut) {
     const auto table = runProgram(comparison("1f1b,chimera", {"--no-pace"}));
     ASSERT_EQ(table.exit_code, 0) << table.err;
-    EXPECT_NE(table.out.find("their last bits differ"), std::string::npos) << table.out;
+    EXPECT_NE(table.out.find("the last bits differ"), std::string::npos) << table.out;
 
     const auto uneven = runProgram(comparison("1f1b,interleaved", {"--no-pace", "--layers", "3"}));
     EXPECT_EQ(uneven.exit_code, 2);
-    EXPECT_NE(uneven.err.find("give --layers 2"), std::string::npos) << uneven.err;
+    EXPECT_NE(uneven.err.find("use --layers 2"), std::string::npos) << uneven.err;
 
     const auto unknown = runProgram(comparison("1f1b,no-such", {"--no-pace"}));
     EXPECT_EQ(unknown.exit_code, 2);
@@ -148,7 +148,7 @@ TEST(RunCommand, ComparisonsSayWhereWeightsDifferAndWhatCannotBeCut) {
 TEST(RunCommand, SaysHowManyTokensSlicesNeed) {
     const auto result = runProgram(run("seq1f1b", "1", {"--no-pace", "--sequence-slices", "9", "--sequence", "8"}));
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.err.find("give 9 tokens or more"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("use 9 tokens or more"), std::string::npos) << result.err;
 }
 
 TEST(RunCommand, PlantsFaultsAndSaysSo) {

@@ -52,7 +52,7 @@ TEST(ScheduleCommand, TakesTheChunksThatAScheduleNeeds) {
     EXPECT_EQ(of({"interleaved", "--vpp", "4"}).json()["vpp"], 4);
     const auto refused = of({"zb-v", "--vpp", "1"});
     EXPECT_EQ(refused.exit_code, 2) << "who gives a number means it";
-    EXPECT_NE(refused.err.find("give --vpp 2"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("specify --vpp 2"), std::string::npos) << refused.err;
 }
 
 TEST(ScheduleCommand, NamesWhatIsMissingOrMisspelt) {

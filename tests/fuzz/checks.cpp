@@ -33,7 +33,7 @@ void checkColumns(const Trace& trace) {
         require(trace.sliceTracks()[slice] < trace.tracks().size(), "slices are on tracks");
         require(trace.sliceNames()[slice] < trace.strings().size(), "names are in the pool");
         require(trace.sliceCategories()[slice] < trace.strings().size(), "categories are in the pool");
-        require(trace.start(slice) >= TimeNs{0}, "times count from the first event");
+        require(trace.start(slice) >= TimeNs{0}, "times are relative to the first event");
         require(trace.end(slice) >= trace.start(slice), "slices end after they start");
         require(trace.end(slice) <= trace.span(), "slices end within the span");
         const ArgSetId set = trace.sliceArgs()[slice];

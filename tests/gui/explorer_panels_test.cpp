@@ -231,7 +231,7 @@ private slots:
     void hintsNameTheFields() {
         const Error error = makeSchedule({"zb-v", "handcrafted", 4, 8, 2, 0, 3}).error();
         QCOMPARE(errorText(error), QStringLiteral("zb-v (handcrafted) has a fixed order and does not take “Activation "
-                                                  "limit” (leave “Activation limit” out, or give “Flavor” greedy)"));
+                                                  "limit” (omit “Activation limit”, or use “Flavor” greedy)"));
         LanguageManager languages;
         languages.choose(Language::Chinese);
         QCOMPARE(

@@ -81,15 +81,15 @@ private slots:
         QTest::newRow("negative") << "rank=-1"
                                   << "'rank=-1' needs whole numbers";
         QTest::newRow("unit") << "dur>20"
-                              << "'dur>20' needs a time with its unit";
+                              << "'dur>20' needs a time with a unit";
         QTest::newRow("equal") << "dur=20ms"
-                               << "'dur=20ms' compares times for equality, which almost never matches";
+                               << "'dur=20ms' tests times for equality, so it almost never matches";
         QTest::newRow("order") << "rank>3"
                                << "'rank>3' needs a number";
         QTest::newRow("name") << "name="
                               << "'name=' needs part of a name";
         QTest::newRow("two ops") << "F1 F2"
-                                 << "'F2' names a second op";
+                                 << "'F2' is a second op";
     }
 
     void wrongWordsAreNamed() {

@@ -54,8 +54,9 @@ Result<LoadedTrace> loadFiles(const RunLoader::Paths& paths, JobControl&, const 
     run.problems = {{"rank-contradiction", 1, say("{}", paths.front().string()),
                      say("the file contains rank {}, but its name has rank {}; using the content", 0, 1)}};
     if (options.reading.ranks.empty())
-        run.problems.push_back({"unknown-rank", 1, say("{}", paths.front().string()),
-                                say("files do not name their rank; ranks follow the order of files and processes")});
+        run.problems.push_back(
+            {"unknown-rank", 1, say("{}", paths.front().string()),
+             say("files do not specify their rank; ranks are assigned in the order of files and processes")});
     return LoadedTrace{std::move(run), inputError("a.json", "no pipeline op found")};
 }
 
@@ -88,7 +89,7 @@ private slots:
         // The doubt is in the answer, and leads to the dialog.
         QLabel* doubt = nullptr;
         for (QLabel* label : w.window.findChild<AnswerBar*>()->findChildren<QLabel*>()) {
-            if (label->text().contains(QLatin1String("ranks follow the order of files"))) doubt = label;
+            if (label->text().contains(QLatin1String("ranks are assigned in the order of files"))) doubt = label;
         }
         QVERIFY(doubt != nullptr);
         QTest::mouseClick(doubt, Qt::LeftButton);

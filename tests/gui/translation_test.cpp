@@ -10,6 +10,7 @@
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
 #include "core/families/registry.h"
+#include "core/recognise/rule_table.h"
 #include "core/schedule/schedule.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -161,7 +162,7 @@ QSet<QString> errorTexts() {
           << QStringLiteral("correct the sizes");
     // From live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor its parent exists")
-          << QStringLiteral("give the folder that the run records into");
+          << QStringLiteral("specify the folder that the run records into");
     // From Database::hintFor().
     texts << QStringLiteral("did you mean '{}'?") << QStringLiteral("the tables are {}");
     // From sniff.h.
@@ -170,13 +171,13 @@ QSet<QString> errorTexts() {
     // From ModelUseRequest::use(), the only one of the requests of the command line that the app makes.
     texts << QStringLiteral("MFU needs the model") << QStringLiteral("MFU needs the global batch, in sequences")
           << QStringLiteral("no model given") << QStringLiteral("MFU needs steps, and this trace has none")
-          << QStringLiteral("name a known one, or give its layers, hidden size, heads and sequence")
+          << QStringLiteral("use a known model, or specify its layers, hidden size, heads and sequence length")
           << QStringLiteral("the model has {} layers for {} pipeline stages")
-          << QStringLiteral("give the model that this run trains") << QStringLiteral("\"{}\" of the transformer is {}")
-          << QStringLiteral("give a number from 1 to {}")
-          << QStringLiteral("\"{}\" of the transformer is {}, not a multiple of its \"{}\", {}")
+          << QStringLiteral("specify the model that this run trains")
+          << QStringLiteral("the transformer's \"{}\" is {}") << QStringLiteral("use a number from 1 to {}")
+          << QStringLiteral("the transformer's \"{}\" is {}, not a multiple of its \"{}\", {}")
           << QStringLiteral("correct one of the two") << QStringLiteral("the trace names no known device")
-          << QStringLiteral("give its name or its peak");
+          << QStringLiteral("specify its name or its peak");
     // From openInput() and readInputText(), which also read files of the app.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
           << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe without a writer")
@@ -239,6 +240,10 @@ QSet<QString> evidenceNames() {
 QSet<QString> textsOfCore() {
     QSet<QString> texts = patternsOfCore() + evidenceNames() + errorTexts();
     texts << QStringLiteral("{}, {}"); // of sayListed()
+    texts << QStringLiteral("no slices at all")
+          << QStringLiteral("{} slices of the categories {}"); // of nothingRecognised()
+    for (const RecognitionRule& rule : builtinRules())
+        texts << QString::fromStdString(rule.name);
     for (const ThresholdInfo& info : thresholdTable())
         texts << QString::fromStdString(std::string(info.unit)) << QString::fromStdString(std::string(info.meaning));
     for (const Placement placement : {Placement::Loop, Placement::V, Placement::Bidirectional})
@@ -373,6 +378,11 @@ private slots:
         languages.choose(Language::Chinese);
         QCOMPARE(errorText(error), QStringLiteral("/x/y.json：3 步中没有一步是完整的（第 1 步：rank 2 缺少 B0.0）"
                                                   "（请在所有流水线 rank 上至少记录一个完整的步）"));
+        QCOMPARE(
+            translatedText("no pipeline ops found: searched for Bubblescope's names and for 'F{microbatch}' (NVTX), "
+                           "'forward' (PaddlePaddle jobs); found 7 slices of the categories cpu_op 7"),
+            QStringLiteral("没有找到流水线操作：查找了 Bubblescope 的名称以及 'F{microbatch}'（NVTX）、'forward'"
+                           "（PaddlePaddle 的作业）；找到的是 7 个切片，类别为 cpu_op 7"));
         MessageBar bar;
         bar.showError(error);
         QVERIFY(bar.text().startsWith(QStringLiteral("3 步中没有一步")));

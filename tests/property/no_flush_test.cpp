@@ -150,8 +150,8 @@ TEST(NoFlush, AnUpdateTakesItsWork) {
 TEST(NoFlush, RefusalsSayWhatToGive) {
     const std::pair<ScheduleSpec, const char*> cases[] = {
         {specOf("pipedream-2bw", "", {6, 3, 4}), "group_size=5"},
-        {{"pipedream-2bw", "", 4, 10, 1}, "give 8 or 12"},
-        {{"pipedream-2bw", "", 4, 3, 1}, "give 4 or 8"},
+        {{"pipedream-2bw", "", 4, 10, 1}, "use 8 or 12"},
+        {{"pipedream-2bw", "", 4, 3, 1}, "use 4 or 8"},
         {{"pipedream", "", 4, 8, 2}, "one chunk"},
     };
     for (const auto& [spec, text] : cases) {

@@ -207,7 +207,7 @@ TEST(SliceForms, EqualSimulation) {
 
 TEST(SliceLimits, RefusalsSayWhatToGive) {
     const std::pair<ScheduleSpec, const char*> cases[] = {
-        {specOf("seq1f1b", {4, 6, 2, 2}), "give 4 or 8"},
+        {specOf("seq1f1b", {4, 6, 2, 2}), "use 4 or 8"},
         {specOf("seq1f1b", {4, 8, 2, 3}), "sequence_slices"},
         {specOf("seqvpp", {4, 8, 1, 2}), "vpp=2"},
         {specOf("seqvpp", {4, 8, 2, 5}), "lower sequence_slices"},
@@ -216,7 +216,7 @@ TEST(SliceLimits, RefusalsSayWhatToGive) {
         {specOf("seqsmartvpp", {5, 8, 2, 2}), "even number of ranks"},
         {specOf("seqpipe", {4, 8, 2, 0}), "sequence slices"},
         {specOf("seqpipe", {64, 100'000, 4, 4096}), "200 million"},
-        {{"circular", "", 4, 6, 2}, "give 4 or 8"},
+        {{"circular", "", 4, 6, 2}, "use 4 or 8"},
     };
     for (const auto& [spec, text] : cases) {
         const auto schedule = makeSchedule(spec);

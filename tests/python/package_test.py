@@ -202,7 +202,7 @@ class Failures(unittest.TestCase):
     def test_name_keywords(self):
         with self.assertRaisesRegex(bs.UsageError, r"vpp=0 is not a valid number of chunks"):
             bs.schedule("1f1b", pp=4, microbatches=8, vpp=0)
-        with self.assertRaisesRegex(bs.UsageError, r"\(leave vpp out, or use interleaved\)"):
+        with self.assertRaisesRegex(bs.UsageError, r"\(omit vpp, or use interleaved\)"):
             bs.schedule("1f1b", pp=4, microbatches=8, vpp=2)
         with self.assertRaisesRegex(bs.UsageError, "comm=-5 is negative"):
             bs.simulate("1f1b", pp=4, microbatches=8, comm=-5)

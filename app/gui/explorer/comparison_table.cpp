@@ -93,8 +93,10 @@ void ComparisonTable::mark() {
         for (int column = 0; column < columnCount(); ++column) {
             QTableWidgetItem* const cell = item(row, column);
             cell->setForeground(other ? themes_.theme().text_dim : themes_.theme().text);
-            cell->setToolTip(other ? tr("Its inputs differ from those of the schedule shown: times are not comparable")
-                                   : QString());
+            cell->setToolTip(
+                other
+                    ? tr("The inputs of this run differ from those of the schedule shown, so times are not comparable")
+                    : QString());
         }
     }
 }

@@ -143,8 +143,9 @@ void LabForm::addSizes(QFormLayout& form) {
     vpp_ = fields.count("explorerVpp", tr("Chunks per rank v"), 1, 64, 1);
     memory_limit_ = new ListField(form, "explorerMemory", tr("Activation limit"), parseCount, themes_);
     memory_limit_->setPlaceholder(tr("default"));
-    memory_limit_->setToolTip(tr("Most activations that a rank may hold, counted in forward ops of one chunk: one "
-                                 "number, or one per rank. Used only by some schedules and by the search."));
+    memory_limit_->setToolTip(
+        tr("Maximum number of activations that a rank holds, counted in forward ops of one chunk: one number for all "
+           "ranks, or one per rank. Used only by some schedules and by the search."));
 }
 
 void LabForm::addTimes(QFormLayout& form) {
@@ -198,7 +199,7 @@ void LabForm::addTransfers(QFormLayout& form) {
     sends_->addItem(tr("do not block the sender"), static_cast<int>(SendMode::Asynchronous));
     sends_->addItem(tr("block, one after another"), static_cast<int>(SendMode::Blocking));
     sends_->addItem(tr("block, paired with a receive"), static_cast<int>(SendMode::Paired));
-    sends_->addItem(tr("block, all between two ops as a batch"), static_cast<int>(SendMode::Batched));
+    sends_->addItem(tr("block, batched between two ops"), static_cast<int>(SendMode::Batched));
     streams_ = addChoice(form, "explorerStreams", tr("Queues"));
     streams_->addItem(tr("none: transfers never wait"), static_cast<int>(CommStreams::Unlimited));
     streams_->addItem(tr("one per rank and direction"), static_cast<int>(CommStreams::PerDirection));
@@ -210,8 +211,9 @@ void LabForm::addTransfers(QFormLayout& form) {
     communicators_->addItem(tr("one per direction"), static_cast<int>(CommunicatorKind::Direction));
     communicators_->addItem(tr("one per pair of ranks"), static_cast<int>(CommunicatorKind::Pair));
     communicators_->addItem(tr("one per directed edge"), static_cast<int>(CommunicatorKind::Edge));
-    communicators_->setToolTip(tr("Simulates the sends and receives of PyTorch's runtime, which queue in their "
-                                  "communicator, and checks whether they can hang. Replaces sends and queues."));
+    communicators_->setToolTip(
+        tr("Simulates the sends and receives of PyTorch's runtime, which are queued per communicator, and checks "
+           "whether they can hang. Overrides the settings for sends and queues."));
     receives_ = addChoice(form, "explorerReceives", tr("Receives"));
     receives_->addItem(tr("posted early"), false);
     receives_->addItem(tr("posted just before their op"), true);

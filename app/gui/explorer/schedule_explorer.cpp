@@ -203,7 +203,7 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
                                     ? tr("none")
                                     : translatedText(result_->form.bubble_expression)));
     if (result_->queue_cost)
-        headline_->setText(tr("%1; queues of transfers: %2").arg(headline_->text(), timeDelta(*result_->queue_cost)));
+        headline_->setText(tr("%1; transfer queues: %2").arg(headline_->text(), timeDelta(*result_->queue_cost)));
     if (!result_->hang.empty()) setProblem(sentence(translated(result_->hang)) + QLatin1Char('.'));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
     export_->setToolTip(translatedText(result_->no_csv));

@@ -298,9 +298,25 @@ QString translatedLabel(const QString& english) {
     return label.isEmpty() ? english : english.left(1) + label + english.mid(end);
 }
 
+/// A list of names, each with its meaning: 'F0' (first), 'B0' (second). Empty for other texts.
+QString translatedNames(const QString& english) {
+    static const QRegularExpression named(QStringLiteral("\\G('[^']*') \\(([^)]*)\\)(?:, |$)"));
+    QStringList names;
+    qsizetype end = 0;
+    for (auto found = named.globalMatch(english); found.hasNext();) {
+        const QRegularExpressionMatch match = found.next();
+        const QString meaning = translationOf(match.captured(2).toUtf8());
+        if (meaning.isEmpty()) return {};
+        names << QStringLiteral("%1（%2）").arg(match.captured(1), meaning);
+        end = match.capturedEnd();
+    }
+    return end == english.size() ? names.join(QStringLiteral("、")) : QString();
+}
+
 QString translatedWords(const QString& english, int depth) {
     constexpr int kMaxDepth = 4;
     if (const QString label = translatedLabel(english); !label.isEmpty()) return label;
+    if (const QString names = translatedNames(english); !names.isEmpty()) return names;
     if (const QString whole = translationOf(english.toUtf8()); !whole.isEmpty() || depth > kMaxDepth)
         return whole.isEmpty() ? english : whole;
     static const std::vector<Shape> shapes = shapesOf(TableTranslator::textsOf(QStringLiteral("zh_CN")));

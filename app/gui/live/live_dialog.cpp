@@ -21,7 +21,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     setObjectName(QStringLiteral("liveDialog"));
     setWindowTitle(tr("Watch a run"));
     auto* intro = new QLabel(tr("Shows a run during training, from the files that its ranks write. The ranks never "
-                                "wait for the app, and the folder may appear later."),
+                                "wait for the app, and the folder does not need to exist yet."),
                              this);
     intro->setWordWrap(true);
 
@@ -46,7 +46,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     in_files->addLayout(row);
     in_files->addWidget(folders_);
 
-    auto* network = new QGroupBox(tr("Or an address that hosts send to (monitor --forward)"), this);
+    auto* network = new QGroupBox(tr("Or an address to which hosts send (monitor --forward)"), this);
     listen_->setObjectName(QStringLiteral("liveListen"));
     listen_->setAccessibleName(tr("Listen on"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
@@ -63,14 +63,14 @@ LiveDialog::LiveDialog(QWidget* parent)
     certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
     certificate_->setToolTip(tr("PEM file that senders trust; encrypts records with TLS"));
     key_->setObjectName(QStringLiteral("liveKey"));
-    key_->setAccessibleName(tr("Its private key"));
+    key_->setAccessibleName(tr("Private key of the certificate"));
     key_->setToolTip(tr("PEM file that only you can read"));
     keep_->setObjectName(QStringLiteral("liveKeep"));
     keep_->setAccessibleName(tr("Keep recordings in"));
     keep_->setPlaceholderText(tr("Not kept: deleted when watching ends"));
     keep_->setToolTip(tr("A folder for received traces of recorded jobs; other runs keep their own traces"));
     in_network->addRow(tr("Certificate"), withChooser(*certificate_, false));
-    in_network->addRow(tr("Its private key"), withChooser(*key_, false));
+    in_network->addRow(tr("Private key of the certificate"), withChooser(*key_, false));
     in_network->addRow(tr("Keep recordings in"), withChooser(*keep_, true));
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);

@@ -74,7 +74,7 @@ LiveFeed::LiveFeed(const LiveTarget& target, Parts parts, Clock clock)
 
 Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock clock) {
     if (target.folders.isEmpty() && target.listen.isEmpty())
-        return usageError("nothing to watch", "give the folders that the run records into, or an address");
+        return usageError("nothing to watch", "specify the folders that the run records into, or an address");
     const std::vector<std::filesystem::path> folders = toFolders(target);
     BUBBLESCOPE_TRY(live::checkFolders(folders));
     live::allowManyFiles();

@@ -102,7 +102,7 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
     addLine(counts.duplicates, LiveText::tr("Duplicates, ignored"));
     addLine(counts.bad, LiveText::tr("Invalid values"));
     if (snapshot.latency.p99 > TimeNs{0})
-        lines << LiveText::tr("Ops arrive %1 after their end, 99 % of them within %2")
+        lines << LiveText::tr("Ops arrive %1 after their end (median); 99 % arrive within %2")
                      .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));
     if (snapshot.checks.planned() > 0)
         lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 mismatched")

@@ -193,7 +193,7 @@ QVariant AnomalyModel::data(const QModelIndex& index, int role) const {
 
 QVariant AnomalyModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::ToolTipRole && section == Cost) return tr("Step time that would be saved without it");
+    if (role == Qt::ToolTipRole && section == Cost) return tr("Step time that would be saved without this problem");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case SeverityColumn: return tr("Severity");

@@ -115,8 +115,8 @@ QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
         if (index.column() == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
         if (row.wait)
-            return tr("From the end of the rank's own step to the end of the slowest replica's. Not part of the "
-                      "pipeline's bubble.");
+            return tr("Time from the end of the rank's own step to the end of the slowest replica's step. Not part of "
+                      "the pipeline bubble.");
         return {};
     case Qt::FontRole:
         if (!row.position && !row.wait) {

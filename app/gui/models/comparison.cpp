@@ -64,7 +64,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
     if (run.steps.empty())
         return inputError(paths.empty() ? std::string() : paths.front().string(), "contains no complete pipeline step",
-                          "record at least one whole training step");
+                          "record at least one complete training step");
     run.trace.reset(); // only its ops are compared and shown
     auto out = std::make_shared<Comparison>();
     out->before = std::move(before);
@@ -80,7 +80,8 @@ Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLo
                                                   JobControl& control) {
     BUBBLESCOPE_ASSIGN(const LoadedTrace loaded, loader.trace(paths, control));
     if (!loaded.no_pipeline)
-        return usageError("the other trace has a pipeline, but the open one does not", "compare traces of one kind");
+        return usageError("the other trace has a pipeline, but the open one does not",
+                          "compare traces of the same kind");
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> activity, activityOf(loaded));
     auto out = std::make_shared<ActivityComparison>();
     out->after_name = nameByDifference(before->run.files, paths);
@@ -337,7 +338,7 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == What ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && section == Chance)
-        return ComparisonText::tr("Probability of a difference this large anywhere if the runs do not differ");
+        return ComparisonText::tr("Probability that any of the differences would be this large if the runs were equal");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case What: return ComparisonText::tr("Item");

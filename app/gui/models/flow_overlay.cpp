@@ -146,7 +146,7 @@ Path StepFlows::findMicrobatch(const ItemRef& item) const {
     }
     out.arrows = arrowsOf(step, step_, slice);
     if (!out.stretches.empty())
-        out.caption = FlowText::tr("Micro-batch %1: ops %2, from the first to the last %3")
+        out.caption = FlowText::tr("Micro-batch %1: ops: %2; time from first to last: %3")
                           .arg(slice->microbatch.value)
                           .arg(out.stretches.size())
                           .arg(shortTime(extent.length()));
@@ -200,8 +200,8 @@ std::optional<AttributedBubble> attributionOf(const Session& session, const Item
 QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
         return blamed.usual >= blamed.end - blamed.start
-                   ? FlowText::tr("The schedule: with typical op times, its order has the same wait here")
-                   : FlowText::tr("Nothing on its wait chain took longer than usual");
+                   ? FlowText::tr("The schedule itself: with typical op times, its order has the same wait here")
+                   : FlowText::tr("Nothing on the wait chain of this bubble took longer than usual");
     }
     const StepDiagnosis& diagnosis = *session.knownDiagnosis(step);
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);

@@ -43,7 +43,7 @@ QString commKindText(const CommSpan& span) {
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
     if (!session.hasSteps())
         return out.facts.push_back({ItemText::tr("Process"), lineName(session, session.lanes.lineOf(item)),
-                                    ItemText::tr("The process that recorded it.")});
+                                    ItemText::tr("Process that recorded this item.")});
     if (session.lanes.replicas().size() > 1)
         out.facts.push_back({ItemText::tr("Replica"), number(session.step(item.step).replica),
                              ItemText::tr("One of %1 pipelines that run the same step at the same time.")
@@ -60,7 +60,7 @@ void addDuration(ItemDescription& out, const Session& session, const ItemRef& it
     const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
     const QString duration = exactTime(session.range(item).length());
     out.facts.push_back({ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration,
-                         ItemText::tr("From start to end, including what is nested in it.")});
+                         ItemText::tr("Time from start to end, including nested slices.")});
 }
 
 void addEnds(ItemDescription& out, const Session& session, const ItemRef& item) {
@@ -68,7 +68,7 @@ void addEnds(ItemDescription& out, const Session& session, const ItemRef& item) 
     const TimeNs origin = session.originOf(item.step);
     const bool steps = session.hasSteps();
     const QString since =
-        steps ? ItemText::tr("Since the step's first op.") : ItemText::tr("Since the trace's first event.");
+        steps ? ItemText::tr("Time since the step's first op.") : ItemText::tr("Time since the trace's first event.");
     out.facts.push_back(
         {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), since, true});
     out.facts.push_back(
@@ -102,8 +102,9 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     if (idle > TimeNs{0})
         out.facts.push_back({ItemText::tr("Device idle during the op"), exactTime(idle),
                              ItemText::tr("The device had nothing to run: the host launched too late.")});
-    out.facts.push_back({ItemText::tr("Kernels"), QString::number(kernels.count),
-                         ItemText::tr("Kernels, copies and memsets that began during the op. The longest are named.")});
+    out.facts.push_back(
+        {ItemText::tr("Kernels"), QString::number(kernels.count),
+         ItemText::tr("Kernels, copies and memsets that started during the op. The longest ones are listed by name.")});
     for (const OpKernels::Named& each : kernels.longest) {
         out.facts.push_back({elided(each.name), ItemText::tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
                              QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size())), true});
@@ -117,7 +118,7 @@ void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int 
                          ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
     if (step.vpp > 1)
         out.facts.push_back({ItemText::tr("Chunk"), number(op.chunk.value),
-                             ItemText::tr("Number of the model part on its rank, from 0.")});
+                             ItemText::tr("Index of the model part on its rank, from 0.")});
     out.facts.push_back(
         {ItemText::tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
          ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
@@ -178,7 +179,7 @@ void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Posit
     const TimeNs observed = account.observed[position];
     if (known) {
         out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected),
-                             ItemText::tr("Idle time of this rank at this position, less the closed form.")});
+                             ItemText::tr("Idle time of this rank at this position, minus the closed form.")});
         out.facts.push_back({ItemText::tr("Closed form"), shortTime(comparison.expected),
                              ItemText::tr("Idle time that the schedule requires here if all ops of a kind take their "
                                           "typical time.")});
@@ -223,7 +224,7 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     const bool collective = span.kind == CommKind::Collective;
     if (!collective) {
         out.facts.push_back({span.kind == CommKind::Send ? ItemText::tr("To rank") : ItemText::tr("From rank"),
-                             number(span.peer.value), ItemText::tr("The rank at the other end.")});
+                             number(span.peer.value), ItemText::tr("Rank at the other end of the transfer.")});
     }
     out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value),
                          ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
@@ -232,7 +233,7 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
                              ItemText::tr("The ranks of this stage add up their partial results.")});
     } else {
         out.facts.push_back(
-            {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
+            {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("Stage that consumes the data.")});
     }
     addTimes(out, session, item);
     return out;
@@ -257,9 +258,9 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     out.title = view(trace.name(slice));
     if (!trace.category(slice).empty())
         out.facts.push_back(
-            {ItemText::tr("Category"), view(trace.category(slice)), ItemText::tr("As stated by the trace.")});
+            {ItemText::tr("Category"), view(trace.category(slice)), ItemText::tr("Category recorded in the trace.")});
     if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
-        out.facts.push_back({ItemText::tr("Lane"), lane->name(), ItemText::tr("The thread or stream that ran it.")});
+        out.facts.push_back({ItemText::tr("Lane"), lane->name(), ItemText::tr("Thread or stream that ran the slice.")});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
@@ -291,14 +292,14 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
     out.facts.push_back(
-        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Numbered through the whole model.")});
+        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Index of the layer in the whole model.")});
     if (!check.tensor.empty())
         out.facts.push_back(
             {ItemText::tr("Tensor"), fromUtf8(check.tensor), ItemText::tr("The tensor that was compared.")});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
         out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)),
-                             ItemText::tr("Between the op's result and that of its repetition.")});
+                             ItemText::tr("Difference between the original and the repeated result.")});
         out.facts.push_back(
             {ItemText::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
         out.note = sentence(translated(verdictText(check)));
@@ -323,7 +324,7 @@ ItemDescription describeReplicaWait(const Session& session, const ItemRef& item)
     addTimes(out, session, item);
     out.facts.push_back({ItemText::tr("Replica %1 takes").arg(session.step(item.step).replica),
                          exactTime(session.step(item.step).wall()),
-                         ItemText::tr("From its first op in the step to its last.")});
+                         ItemText::tr("Time from the rank's first op in the step to its last.")});
     out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()),
                          ItemText::tr("The slowest replica.")});
     out.note = ItemText::tr(
@@ -387,7 +388,7 @@ QString sharesText(const RoleTimes& shares, TimeNs length) {
     std::vector<std::pair<TimeNs, QString>> parts;
     for (const auto& [role, kind] : kNamed)
         parts.emplace_back(shares[static_cast<std::size_t>(role)], opKindText(kind));
-    parts.emplace_back(shares[static_cast<std::size_t>(Role::Send)], ItemText::tr("transfers waited for"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::Send)], ItemText::tr("waiting for transfers"));
     parts.emplace_back(shares[static_cast<std::size_t>(Role::Bubble)], ItemText::tr("bubble"));
     parts.emplace_back(shares[static_cast<std::size_t>(Role::ReplicaWait)], ItemText::tr("waiting for replicas"));
     std::ranges::stable_sort(parts, std::ranges::greater{}, [](const auto& part) { return part.first; });

@@ -134,11 +134,11 @@ std::optional<Condition> conditionIn(std::string_view word) {
 
 Status readTime(std::string_view word, const Condition& condition, TimeNs& from, TimeNs& to) {
     if (condition.sign == "=" || condition.sign == "==")
-        return usageError(fmt::format("'{}' compares times for equality, which almost never matches", word),
+        return usageError(fmt::format("'{}' tests times for equality, so it almost never matches", word),
                           fmt::format("write {}>20ms or {}<=1.5s", condition.key, condition.key));
     const Result<TimeNs> time = parseTime(lower(condition.value));
     if (!time.ok())
-        return usageError(fmt::format("'{}' needs a time with its unit", word),
+        return usageError(fmt::format("'{}' needs a time with a unit", word),
                           fmt::format("write {}{}20ms; the units are ns, us, ms and s", condition.key, condition.sign));
     const TimeNs limit = time.value();
     if (condition.sign == ">") from = std::max(from, limit + TimeNs{1});
@@ -202,8 +202,7 @@ Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope) {
         std::ranges::transform(upper, upper.begin(),
                                [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
         if (const auto op = parseOpName(upper)) {
-            if (query.op)
-                return usageError(fmt::format("'{}' names a second op", word), "give at most one op: F rank=2");
+            if (query.op) return usageError(fmt::format("'{}' is a second op", word), "use at most one op: F rank=2");
             query.op = op;
             continue;
         }

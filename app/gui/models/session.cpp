@@ -258,7 +258,7 @@ Result<Run> RunLoader::run(const Paths& paths, JobControl& control) const {
 Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control) {
     if (run.steps.empty())
         return inputError(source.paths.empty() ? std::string() : source.paths.front().string(),
-                          "contains no complete pipeline step", "record at least one whole training step");
+                          "contains no complete pipeline step", "record at least one complete training step");
     return makeSession(std::move(run), control, std::move(source));
 }
 

@@ -32,7 +32,7 @@ ItemDescription describeStep(const Session& session, int step) {
     const StepAnalysis& analysis = session.analysis(step);
     out.title = StepText::tr("Step %1").arg(session.step(step).index);
     out.facts.push_back({StepText::tr("Duration"), exactTime(analysis.wall),
-                         StepText::tr("From the first op's start to the last one's end.")});
+                         StepText::tr("Time from the start of the first op to the end of the last op.")});
     out.facts.push_back({StepText::tr("Bubble rate"), percent(analysis.rates.over_makespan),
                          StepText::tr("Idle share of all ranks' time in the step.")});
     if (analysis.form)
@@ -49,7 +49,7 @@ ItemDescription describeStep(const Session& session, int step) {
             {name, StepText::tr("rank %1, %2").arg(rank).arg(shortTime(analysis.ranks[rank].bubble)), explanation});
     };
     if (most != least) {
-        add(StepText::tr("Longest idle"), most, StepText::tr("The rank that waits most, and how long."));
+        add(StepText::tr("Longest idle"), most, StepText::tr("The rank that waits longest, and its waiting time."));
         add(StepText::tr("Shortest idle"), least, StepText::tr("The others probably wait for this rank."));
     }
     out.note = StepText::tr("Click an op, a bubble or a transfer to see its details here.");
@@ -59,7 +59,7 @@ ItemDescription describeStep(const Session& session, int step) {
 QString modelUseShare(const ModelUse& use, TimeNs step) {
     const double share = use.of(step);
     return share <= 1 ? percent(share)
-                      : StepText::tr("%1, more than possible: check model, batch and devices").arg(percent(share));
+                      : StepText::tr("%1, which is impossible: check the model, batch and devices").arg(percent(share));
 }
 
 QString modelUseText(const ModelUse& use, TimeNs step) {

@@ -316,7 +316,7 @@ HeatMap::Cell AadiffPanel::cellOf(const CheckPlan::Unit& unit, int latest) {
     if (!unit.exists) return {};
     if (unit.first_step == 0)
         return {HeatMap::Cell::State::Bad, 0, tr("never"),
-                tr("It does not fit into any bubble in which its inputs are still available.")};
+                tr("The check does not fit into any bubble in which its inputs are still available.")};
     const double value = latest > 1 ? static_cast<double>(unit.first_step - 1) / (latest - 1) : 0;
     return {HeatMap::Cell::State::Value, value, QString::number(unit.first_step),
             tr("First checked in step %1 of the plan.").arg(unit.first_step)};

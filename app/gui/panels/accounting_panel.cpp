@@ -259,8 +259,9 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     QString text = QStringLiteral("<b>%1</b><br>%2 · %3")
                        .arg(sentence(pieceText(piece)).toHtmlEscaped(), shortTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
-    if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
-    if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step has ended; not part of the step.");
+    if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("This cause made the rank's bubble shorter.");
+    if (!piece)
+        return text + QStringLiteral("<br>") + tr("Time after the end of the rank's own step; not part of the step.");
     if (piece->kind != AccountPiece::Kind::Cause) return text;
     for (const WaterfallStep& step : state_.pipeline()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)

@@ -155,9 +155,9 @@ QWidget* AnomalyPanel::buildDetails() {
     suggestion_ = label("anomalySuggestion");
     evidence_ = label("anomalyEvidence");
     evidence_->setTextFormat(Qt::RichText);
-    go_ = new QPushButton(tr("Go to it on the timeline"), content);
+    go_ = new QPushButton(tr("Go to the finding on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
-    ask_ = new QPushButton(tr("What would the step time be without it?"), content);
+    ask_ = new QPushButton(tr("What would the step time be without this problem?"), content);
     ask_->setObjectName(QStringLiteral("anomalyAsk"));
     for (QLabel* each : {title_, message_, seen_, suggestion_})
         column->addWidget(each);

@@ -85,8 +85,8 @@ std::optional<std::vector<std::int64_t>> ListField::values(std::size_t count, Ea
         values.push_back(value.value());
     }
     if (values.size() > 1 && values.size() != count) {
-        state((each == Each::Stage ? tr("%1 values for %2 stages. Give one for all stages, or one for each.")
-                                   : tr("%1 values for %2 ranks. Give one for all ranks, or one for each."))
+        state((each == Each::Stage ? tr("%1 values for %2 stages. Enter one value for all stages, or one per stage.")
+                                   : tr("%1 values for %2 ranks. Enter one value for all ranks, or one per rank."))
                   .arg(values.size())
                   .arg(count),
               true);
@@ -111,7 +111,7 @@ void ListField::state(const QString& text, bool wrong) {
 Result<std::int64_t> parseMilliseconds(const std::string& text) {
     const bool bare = !text.empty() && std::ranges::all_of(text, [](char c) { return isDigit(c) || c == '.'; });
     BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(bare ? text + "ms" : text));
-    if (time.count() > kLongestNs) return usageError(fmt::format("'{}' is too long", text), "give at most 1000 s");
+    if (time.count() > kLongestNs) return usageError(fmt::format("'{}' is too long", text), "use at most 1000 s");
     return time.count();
 }
 

@@ -30,7 +30,7 @@ ModelDialog::ModelDialog(ViewState& state, ThemeManager& themes, QWidget* parent
     intro->setWordWrap(true);
     auto* const form = new QFormLayout;
     preset_->setObjectName(QStringLiteral("modelPreset"));
-    preset_->addItem(tr("Other: give its sizes"), QString());
+    preset_->addItem(tr("Other: enter its sizes"), QString());
     for (const std::string& name : modelPresetNames())
         preset_->addItem(fromUtf8(name), fromUtf8(name));
     form->addRow(tr("Model"), preset_);

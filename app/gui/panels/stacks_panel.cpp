@@ -130,7 +130,7 @@ QWidget* StacksPanel::makeSlices() {
     slices_title_ = plainLabel("slicesTitle", page);
     histogram_->setObjectName(QStringLiteral("durations"));
     histogram_->setAccessibleName(tr("Histogram of durations"));
-    histogram_->setToolTip(tr("Drag to mark slices of these durations on the timeline"));
+    histogram_->setToolTip(tr("Drag over a range of durations to highlight its slices on the timeline"));
     list_ = new SliceListModel(this);
     sorted_list_ = new QSortFilterProxyModel(this);
     sorted_list_->setSourceModel(list_);

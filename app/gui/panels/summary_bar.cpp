@@ -328,7 +328,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     QString paced;
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,
-        tr("If yes, ops last their nominal times on an emulated device clock."));
+        tr("In a paced run, ops take their nominal times on an emulated device clock."));
     refreshFindings(session.report.anomalies);
 }
 
@@ -357,7 +357,8 @@ void SummaryBar::refreshStep(const Session& session) {
     const int number = session.step(state_.step()).index;
     // Replicas run a step in parallel, so it takes as long as the slowest one.
     TimeNs takes = analysis.wall;
-    QString how = tr("From the first op's start to the last one's end on any rank: %1").arg(exactTime(analysis.wall));
+    QString how = tr("Time from the start of the first op to the end of the last op on any rank: %1")
+                      .arg(exactTime(analysis.wall));
     QStringList stated;
     for (const SelectedStep& step : session.report.selection.steps()) {
         if (step.index != number) continue;

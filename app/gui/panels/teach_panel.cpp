@@ -73,7 +73,7 @@ QSpinBox* numberBox(const char* name, const QString& label, bool optional, QForm
 QString rankText(RankSource source) {
     switch (source) {
     case RankSource::File: return TeachPanel::tr("one file each");
-    case RankSource::Processes: return TeachPanel::tr("processes, in their order");
+    case RankSource::Processes: return TeachPanel::tr("order of the processes");
     case RankSource::Process: return TeachPanel::tr("the process's number");
     case RankSource::Thread: return TeachPanel::tr("the thread's number, from 1");
     case RankSource::Names: break;

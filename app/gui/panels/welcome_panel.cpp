@@ -77,10 +77,9 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     QFont large = font();
     large.setPointSizeF(large.pointSizeF() * 1.8);
     title->setFont(large);
-    auto* hint = new QLabel(
-        tr("PyTorch, Megatron, DeepSpeed, Paddle, Nsight Systems, Perfetto, Chrome JSON and our own traces, or a "
-           "directory of them."),
-        page_);
+    auto* hint = new QLabel(tr("Traces of PyTorch, Megatron, DeepSpeed, Paddle, Nsight Systems, Perfetto or "
+                               "Bubblescope, or in Chrome's JSON format, or a directory of them."),
+                            page_);
     auto* demos = new QLabel(tr("No trace yet? Open a demo:"), page_);
     auto* first_steps = new QPushButton(tr("Read the first steps"), page_);
     first_steps->setObjectName(QStringLiteral("welcomeFirstSteps"));

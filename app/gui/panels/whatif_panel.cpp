@@ -176,8 +176,8 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     layers_->setPlaceholderText(tr("unknown; for example 9,9,9,5, or 9 for all stages"));
     advise_ = new QPushButton(tr("What would help most?"), this);
     advise_->setObjectName(QStringLiteral("whatIfAdvise"));
-    advise_->setToolTip(tr("Tries all schedules and numbers of chunks and micro-batches, and also splits of the layers "
-                           "if the layers are known"));
+    advise_->setToolTip(tr("Tries all schedules with different numbers of chunks and micro-batches, and different "
+                           "splits of the layers if the layers are known"));
     auto* form = new QFormLayout;
     form->addRow(tr("Schedule"), schedule_);
     form->addRow(tr("Chunks per rank"), vpp_);
@@ -434,10 +434,10 @@ void WhatIfPanel::showNumbers(const Prediction& prediction) {
     QStringList notes;
     if (const QString step = stepText(); !step.isEmpty()) notes << step;
     if (prediction.schedule)
-        notes << tr("It would run %1 with v = %2.")
+        notes << tr("The changed run would use %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
                      .arg(prediction.schedule->vpp);
-    notes << tr("On steps that it was not fitted to, the replay is off by %1.").arg(percent(prediction.check.error()));
+    notes << tr("On steps not used for the fit, the replay is off by %1.").arg(percent(prediction.check.error()));
     note_->setText(notes.join(QLatin1Char(' ')));
     std::vector<Bar> bars;
     for (const Prediction::RankBubble& rank : prediction.ranks) {

@@ -58,7 +58,7 @@ constexpr std::array kCommands{
     CommandInfo{Command::HigherRows, {Qt::Key_H}, QT_TRANSLATE_NOOP("TimelineCommands", "Increase the row height")},
     CommandInfo{Command::LowerRows,
                 {Qt::Key_L},
-                QT_TRANSLATE_NOOP("TimelineCommands", "Reduce the row height; the smallest rows are strips")},
+                QT_TRANSLATE_NOOP("TimelineCommands", "Reduce the row height; the smallest rows are drawn as strips")},
     CommandInfo{Command::FitRows,
                 {Qt::CTRL | Qt::Key_H},
                 QT_TRANSLATE_NOOP("TimelineCommands", "Fit row height to the window")},

@@ -165,7 +165,7 @@ def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **o
     it, or Ctrl+C, stops loading.
     """
     if not paths:
-        raise TypeError("load() takes at least one file or folder")
+        raise TypeError("load() needs at least one file or folder")
     return Run(_core.RunHandle([os.fspath(path) for path in paths], options, progress))
 
 

@@ -264,7 +264,7 @@ std::vector<Sentence> accountingNotes(const StepAccounting& account) {
                             account.estimated_transfers, account.estimated_transfers + account.recorded_transfers));
     }
     if (!account.planned_order)
-        notes.push_back(say("the step's ops do not match the schedule; using its own order as the plan"));
+        notes.push_back(say("the step's ops do not match the schedule; using the step's own order as the plan"));
     if (account.early_starts > 0) {
         notes.push_back(
             say("{} ops began before their input arrived, according to the trace: clocks or records are inconsistent",

@@ -69,10 +69,11 @@ Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     if (const std::optional<Rank> sender = senderOf(input.run, check)) {
         anomaly.peer = sender;
         anomaly.message +=
-            say(" Rank {} sent it: the sender, the receiver or the link between them corrupted it.", sender->value);
+            say(" Rank {} sent these values; the sender, the receiver or the link between them corrupted them.",
+                sender->value);
     }
     if (mismatches.count > 1) {
-        anomaly.message += say(" It is the first of {} such mismatches; the last is in step {}.", mismatches.count,
+        anomaly.message += say(" This is the first of {} such mismatches; the last is in step {}.", mismatches.count,
                                mismatches.last_step);
     }
     anomaly.suggestion = verdictAdvice(check);

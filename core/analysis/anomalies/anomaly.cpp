@@ -23,8 +23,8 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
                         "a rank is slower than the same rank of other replicas, than itself in earlier steps, or than "
                         "other ranks in all of its chunks"},
         AnomalyKindInfo{HiddenStraggler, "hidden-straggler",
-                        "a rank computes longer than its peers, which wait for it in collectives inside ops, so all "
-                        "ops look equally long"},
+                        "a rank computes for longer than its peers, which wait for it in collectives inside ops, so "
+                        "all ops look equally long"},
         AnomalyKindInfo{SlowStage, "slow-stage", "a stage takes longer per micro-batch than the median stage"},
         AnomalyKindInfo{LastStageImbalance, "last-stage-imbalance",
                         "the slow stage is the last one, which has the output head and the loss"},
@@ -42,7 +42,7 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
                         "a long time passes between steps, apart from optimizers and gradient exchange"},
         AnomalyKindInfo{OrderDeparture, "order-departure",
                         "the order of ops differs from other steps, or from the closest schedule"},
-        AnomalyKindInfo{MissingOp, "missing-op", "a step lacks an op of its schedule"},
+        AnomalyKindInfo{MissingOp, "missing-op", "a step is missing an op of its schedule"},
         AnomalyKindInfo{DuplicateOp, "duplicate-op", "a step contains an op twice"},
         AnomalyKindInfo{OutOfPlaceOp, "out-of-place-op",
                         "an op has an invalid micro-batch or chunk, is half a pair, or runs before its inputs"},

@@ -92,7 +92,7 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, typical));
     if (activations > TimeNs{0} || gradients > TimeNs{0})
         anomaly.message +=
-            say(" Without activation transfers it would be {} shorter, without gradient transfers {}.",
+            say(" Without activation transfers a step would be {} shorter; without gradient transfers, {}.",
                 formatTime(std::max(TimeNs{0}, activations)), formatTime(std::max(TimeNs{0}, gradients)));
     if (inside > TimeNs{0})
         anomaly.message += say(" Collectives inside ops take up to {} per rank.", formatTime(inside));
@@ -148,8 +148,8 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     anomaly.message = say("the gradient exchange takes {} ({:.1f} % of pipeline plus exchange): no rank computes "
                           "between the pipeline's end and the optimizers' start.",
                           formatTime(anomaly.cost), 100 * statistics::median(shares));
-    anomaly.suggestion = say("Exchange gradients in parts as soon as a stage has run its last backward: the exchange "
-                             "then fits into the cool-down's bubbles.");
+    anomaly.suggestion = say("Exchange gradients in buckets as soon as a stage has finished its last backward: the "
+                             "exchange then fits into the cool-down bubbles.");
     found.push_back(std::move(anomaly));
 }
 

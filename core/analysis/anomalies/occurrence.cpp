@@ -127,7 +127,7 @@ Sentence certaintyText(const Anomaly& anomaly) {
     case AnomalyKind::MemoryAboveEstimate:
     case AnomalyKind::AadiffMismatch:
     case AnomalyKind::AadiffUnchecked: return say("recorded in the trace");
-    default: return say("measured, assuming that the trace's times are right");
+    default: return say("measured, assuming that the times in the trace are correct");
     }
 }
 

@@ -51,7 +51,7 @@ Sentence nameOf(HostActivity activity) {
 Sentence suggestionFor(std::optional<HostActivity> activity) {
     if (!activity) {
         return say("Check what that rank does between steps: data loading, logging, checkpoints, garbage collection. "
-                   "Mark it in the trace to see its name here.");
+                   "Mark this work in the trace to see its name here.");
     }
     switch (*activity) {
     case HostActivity::DataLoading:
@@ -92,10 +92,10 @@ Anomaly describe(const AnomalyInput& input, const Between& of) {
     const Sentence who = nameRank(of.replica, of.rank, replicas);
     const std::string time = formatTime(anomaly.cost);
     const std::string whole = formatTime(TimeNs{static_cast<std::int64_t>(period)});
-    anomaly.message = of.activity ? say("{} on {} costs {}, {:.1f} % of the {} from step to step.",
+    anomaly.message = of.activity ? say("{} on {} costs {}, {:.1f} % of the {} from one step's start to the next.",
                                         nameOf(*of.activity), who, time, 100 * share, whole)
-                                  : say("no op runs for {} between steps, {:.1f} % of the {} from step to step; {} "
-                                        "begins the next step, and the trace shows no cause for the wait.",
+                                  : say("no op runs for {} between steps, {:.1f} % of the {} from one step's start to "
+                                        "the next; {} begins the next step, and the trace shows no cause for the wait.",
                                         time, 100 * share, whole, who);
     anomaly.suggestion = suggestionFor(of.activity);
     return anomaly;
@@ -220,7 +220,7 @@ TimeNs inSteps(const Anomaly& anomaly) {
 /// The rank responsible for half of the extra time of long steps.
 struct LongStepCause {
     std::optional<Rank> rank;
-    Sentence what = say("no rank computes longer or starts late in these steps");
+    Sentence what = say("no rank computes for longer or starts late in these steps");
 };
 
 LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>& timelines, TimeNs longer) {
@@ -231,7 +231,7 @@ LongStepCause causeOf(const AnomalyInput& input, const std::vector<std::size_t>&
         const TimeNs more = growth(input, timelines, r, [](const RankAccount& rank) { return rank.busy; });
         if (more <= most || 2 * more < longer) continue;
         most = more;
-        cause = {Rank{r}, say("rank {} computes longer in these steps", r)};
+        cause = {Rank{r}, say("rank {} computes for longer in these steps", r)};
     }
     // Ranks after one that starts late wait for it.
     for (std::size_t r = 0; r < ranks && !cause.rank; ++r) {

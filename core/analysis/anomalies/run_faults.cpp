@@ -32,9 +32,9 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"extra_time_ns", static_cast<double>(longer.count())},
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
-    anomaly.message = say(
-        "warm-up takes {}: {} longer than the same number of typical steps, or the time of {:.1f} more typical steps.",
-        sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
+    anomaly.message = say("warm-up takes {}: {} longer than the same number of typical steps, which equals the time of "
+                          "{:.1f} more typical steps.",
+                          sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
     anomaly.suggestion = say("This happens once per start. If jobs start often, cache compiled kernels and autotuning "
                              "results, and allocate memory before the first step. Record later steps.");
     found.push_back(std::move(anomaly));
@@ -77,7 +77,7 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
                             {"ratio", ratio},
                             {"probability", change.probability}};
         anomaly.message =
-            say("steps take {} from step {} on, {} than the previous {}.",
+            say("steps take {} from step {} on, {} than the {} before.",
                 formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
                 longer ? say("{:.1f} % more", 100 * (ratio - 1)) : say("{:.1f} % less", 100 * (1 - ratio)),
                 formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
@@ -110,8 +110,8 @@ void reportSkew(const AnomalyInput& input, Anomalies& found) {
                         {"error_bound_ns", static_cast<double>(worst->fit.bound.count())},
                         {"drift_ppm", worst->fit.drift * 1e6},
                         {"residual_ns", static_cast<double>(clocks.residual.count())}};
-    anomaly.message = say("the clock of rank {} is {} (± {}) off the first rank's; all times were aligned to one clock "
-                          "before the analysis.",
+    anomaly.message = say("the clock of rank {} differs by {} (± {}) from the first rank's clock; all times were "
+                          "aligned to one clock before the analysis.",
                           worst->rank.value, formatTimeDelta(worst->fit.offset), formatTime(worst->fit.bound));
     anomaly.suggestion = say("Synchronise the hosts' clocks (PTP, or NTP with a nearby server) to reduce the error.");
     found.push_back(std::move(anomaly));
@@ -176,7 +176,7 @@ void reportCausality(const AnomalyInput& input, const TransferSamples& transfers
                        : say("{} receives end before their sends start", count),
             anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
     anomaly.suggestion =
-        say("Align the clocks ({}). If they are already aligned, the trace pairs sends and receives wrongly.",
+        say("Align the clocks ({}). If they are already aligned, the trace matches sends to the wrong receives.",
             optionOf(Field("clocks"), "align"));
     found.push_back(std::move(anomaly));
 }
@@ -198,8 +198,8 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
         anomaly.evidence = {{"count", static_cast<double>(problem.count)}};
         anomaly.message = say("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
                               problem.count == 1 ? say("once") : say("{} times", problem.count));
-        anomaly.suggestion = say("Times near the loss may be wrong. Record with larger buffers, and let the recorder "
-                                 "finish before the job ends.");
+        anomaly.suggestion = say("Times near the lost records may be wrong. Record with larger buffers, and let the "
+                                 "recorder finish before the job ends.");
         found.push_back(std::move(anomaly));
     }
 }

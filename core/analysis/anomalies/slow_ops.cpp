@@ -222,7 +222,7 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const Usua
                               *anomaly.step, worst.name, who, took, worst.ratio, formatTime(worst.usual), more,
                               formatTime(anomaly.cost), share);
         anomaly.suggestion = say("A single case may be a coincidence (garbage collection, a page fault, another "
-                                 "process). If it recurs, check what else ran on that host at that time.");
+                                 "process). If the problem recurs, check what else ran on that host at that time.");
         return anomaly;
     }
     anomaly.message = say("{} of {} are sometimes slow ({} times); such a step is {} longer ({:.1f} %). The worst, {} "
@@ -279,8 +279,8 @@ Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const U
             nameOps(all.kinds), places.size(), ranks, anomaly.seen.cases, formatTime(anomaly.cost),
             100 * input.fraction(anomaly.cost, row.step), worst.name, nameRank(replica, row.rank, samples.replicas()),
             *anomaly.step, formatTime(anomaly.when->end - anomaly.when->start), worst.ratio, formatTime(worst.usual));
-    anomaly.suggestion = say("Hosts or data occasionally slow all ranks: look for other processes, garbage collection, "
-                             "and inputs of unequal size.");
+    anomaly.suggestion = say("Something on the hosts or in the data occasionally slows all ranks: look for other "
+                             "processes, garbage collection, and inputs of unequal size.");
     return anomaly;
 }
 

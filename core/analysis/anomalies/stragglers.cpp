@@ -329,8 +329,8 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
                     "would be {} shorter ({:.1f} %).",
                     nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
                     formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, slowdown->step));
-            anomaly.suggestion =
-                say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
+            anomaly.suggestion = say("Find out what happened to this rank before step {}. {}",
+                                     input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
             break; // report only the first change; later ones show in the step times
         }

@@ -184,7 +184,7 @@ std::string nameInput(const Run& run) {
 /// The reason why the clocks of a step's ranks cannot be compared; empty if they can.
 std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const ClockOptions& options) {
     const std::string hint =
-        fmt::format("record transfers or collectives in both directions, or give {} if all times are from one clock",
+        fmt::format("record transfers or collectives in both directions, or use {} if all times are from one clock",
                     Field("clocks").is("off"));
     for (const RankClock& rank : report.ranks) {
         const auto other = std::ranges::find_if(report.ranks, [&](const RankClock& candidate) {

@@ -23,8 +23,9 @@ Matching howToMatch(const Schedule& a, const Schedule& b) {
 Sentence matchingNote(Matching matching, const Schedule& a, const Schedule& b) {
     if (matching == Matching::ByRank) {
         if (a.microbatches == b.microbatches) return {};
-        return say("m is {} in one run and {} in the other, so step times and idle times measure different work",
-                   a.microbatches, b.microbatches);
+        return say(
+            "m is {} in one run and {} in the other, so step times and idle times are for different amounts of work",
+            a.microbatches, b.microbatches);
     }
     const auto shape = [](const Schedule& s) {
         return say("p = {}, v = {}, {} placement", s.pp, s.vpp, Sentence::term(placementName(s.placement)));

@@ -208,11 +208,11 @@ Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<co
             all += static_cast<double>(time.count());
         if (all > kMaxTime) {
             return usageError(fmt::format("with '{}', steps are too long for a timeline", change.text),
-                              "give shorter times");
+                              "use shorter times");
         }
         if (!any && change.target.kind != ChangeTarget::Kind::OfCause) {
             return usageError(fmt::format("'{}' does not apply to anything in this run", change.text),
-                              fmt::format("it has ranks 0 to {}, stages 0 to {} and replicas {}", model.pp - 1,
+                              fmt::format("the run has ranks 0 to {}, stages 0 to {} and replicas {}", model.pp - 1,
                                           model.pp * model.vpp - 1, fmt::join(model.replicas, ", ")));
         }
         durations = std::move(next);

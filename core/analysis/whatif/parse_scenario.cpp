@@ -145,13 +145,14 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
     if (key == "communicators") {
         const auto kind = communicatorKindFromName(value);
         if (!kind || *kind == CommunicatorKind::One)
-            return unknown(text, "write direction, edge, pair or tag after the '='; the run is assumed to have one");
+            return unknown(text, "write direction, edge, pair or tag after the '='; the recorded run is assumed to use "
+                                 "one communicator for everything");
         pipeline.queues.communicators = *kind;
         return true;
     }
     if (key == "receives") {
         if (value != "deferred")
-            return unknown(text, "write deferred after the '='; the run's are assumed to be early");
+            return unknown(text, "write deferred after the '='; the recorded run is assumed to post receives early");
         pipeline.queues.deferred_receives = true;
         return true;
     }
@@ -191,7 +192,7 @@ Result<Scenario> parseScenario(std::span<const std::string> texts) {
         const std::string_view value = std::string_view(text).substr(equals + 1);
         if (const auto [first, is_new] = changed.try_emplace(key, text); !is_new)
             return usageError(fmt::format("'{}' is changed twice: {} and {}", key, first->second, text),
-                              "give one change");
+                              "specify one change");
         BUBBLESCOPE_ASSIGN(const bool of_pipeline, parsePipeline(key, value, text, scenario.pipeline));
         if (of_pipeline) continue;
         const auto target = parseTarget(key);

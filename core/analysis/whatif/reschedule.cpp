@@ -122,12 +122,12 @@ Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
     const Schedule& order = *change.order;
     if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
         return usageError("a schedule file defines its own sizes",
-                          "it can be combined only with layers, not with other changes of the pipeline");
+                          "combine it only with layers, not with other changes to the pipeline");
     if (order.pp != run.pp || order.microbatches != run.microbatches) {
         return usageError(
             fmt::format("the schedule file is for {} ranks and {} micro-batches, but the run has {} and {}", order.pp,
                         order.microbatches, run.pp, run.microbatches),
-            "give a schedule file with the run's sizes");
+            "use a schedule file with the run's sizes");
     }
     BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(order));
     return order;
@@ -153,7 +153,8 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     spec.comm = comm;
     if (const ScheduleFamily* family = findScheduleFamily(spec.name); family && trainsWithDelay(family->name)) {
         return usageError(
-            fmt::format("{} updates weights with delayed gradients, so its time cannot replace this step's", spec.name),
+            fmt::format("{} updates weights with delayed gradients, so its step time cannot be compared with this one",
+                        spec.name),
             fmt::format("simulate it with the micro-batches of several steps and {}",
                         Field("group_size").is(run.microbatches)));
     }
@@ -186,7 +187,7 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     if (change.layers.empty() && cut.layers.empty()) return {};
     if (cut.layers.empty()) {
         return usageError("the number of layers per stage is unknown",
-                          fmt::format("give them with {}", Field("layers").is("N,N,…")));
+                          fmt::format("specify them with {}", Field("layers").is("N,N,…")));
     }
     const auto sum = [](const std::vector<int>& layers) {
         long long all = 0;
@@ -197,13 +198,13 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     if (cut.layers.size() != static_cast<std::size_t>(stages_before)) {
         return usageError(
             fmt::format("layers given for {} stages, but the run has {}", cut.layers.size(), stages_before),
-            fmt::format("give one number per stage for {}", Field("layers")));
+            fmt::format("specify one number per stage for {}", Field("layers")));
     }
     if (change.layers.empty()) return {};
     if (change.layers.size() != static_cast<std::size_t>(stages_after)) {
         return usageError(
             fmt::format("layers given for {} stages, but there are {}", change.layers.size(), stages_after),
-            "give layers=… with one number per stage");
+            "set layers=… with one number per stage");
     }
     if (sum(change.layers) != sum(cut.layers)) {
         return usageError(fmt::format("{} layers cannot be split into {}", sum(cut.layers), sum(change.layers)),

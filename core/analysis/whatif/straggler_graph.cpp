@@ -332,7 +332,7 @@ Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline
     builder.chooseSteps(steps);
     if (model.steps.empty()) {
         return inputError(model.where, "no step was completed by all data-parallel replicas",
-                          "load the files of whole replicas");
+                          "load the files of complete replicas");
     }
     builder.collect();
     BUBBLESCOPE_TRY(builder.build());

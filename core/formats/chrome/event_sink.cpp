@@ -214,7 +214,7 @@ bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins
     if (ends) return begin_unknown_.erase(id) > 0;
     if (!begins || own_ || *event.time != TimeNs{0}) return false;
     if (std::ranges::find(kOfNccl, builder_.text(text(event.category))) == kOfNccl.end()) return false;
-    log_.add("zero-time", EventPlace{where_, event.offset}.text(), say("skipped NCCL calls without a recorded begin"));
+    log_.add("zero-time", EventPlace{where_, event.offset}.text(), say("skipped NCCL calls without a recorded start"));
     begin_unknown_.insert(id);
     return true;
 }

@@ -551,9 +551,9 @@ void Reader::report(const TextFlaws& flaws, const std::vector<Event>& events) {
             log_.add(std::string(kind), EventPlace{where_, last->offset}.text(), message);
         }
     };
-    count("bad-text", flaws.not_utf8, say("texts that are not UTF-8; invalid bytes are shown as '?'"));
-    count("bad-text", flaws.controls, say("texts with unescaped control characters, read literally"));
-    count("bad-escape", flaws.backslashes, say("texts with invalid escapes, read literally"));
+    count("bad-text", flaws.not_utf8, say("strings that are not UTF-8; invalid bytes are shown as '?'"));
+    count("bad-text", flaws.controls, say("strings with unescaped control characters, read literally"));
+    count("bad-escape", flaws.backslashes, say("strings with invalid escapes, read literally"));
 }
 
 /// If `is_used_again`, the sink already has the batch, which has more texts now.

@@ -173,7 +173,7 @@ void Reader::onLoss(PacketLoss loss) {
     case PacketLoss::Names:
         return log_.add("lost-names", here(), say("skipped events whose names were in lost packets"));
     case PacketLoss::Text:
-        return log_.add("unknown-name", here(), say("events refer to strings missing from the file"));
+        return log_.add("unknown-name", here(), say("events refer to strings that are missing from the file"));
     case PacketLoss::ManyCategories:
         return log_.add("many-categories", here(), say("there are too many event categories; some are not shown"));
     }
@@ -186,7 +186,7 @@ void Reader::reportEnd(PacketBatch::End end) {
         log_.add("corrupt", here(), say("expected a packet but found other data; skipped the rest"));
         break;
     case PacketBatch::End::BadLength:
-        log_.add("corrupt", here(), say("unreadable length of a packet; the rest was skipped"));
+        log_.add("corrupt", here(), say("unreadable packet length; skipped the rest"));
         break;
     case PacketBatch::End::Cut:
         log_.add("truncated", here(),

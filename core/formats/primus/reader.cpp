@@ -124,7 +124,7 @@ private:
         if (sizes_.vpp > 1) name += fmt::format(".{}", chunk);
         builder_.addSlice({track_, begin + *start, *end - *start, builder_.intern(name), category_, args});
     }
-    void lost() { log_.add("bad-event", Sentence(where_), say("skipped entries without a usable begin and end")); }
+    void lost() { log_.add("bad-event", Sentence(where_), say("skipped entries without a usable start and end")); }
 
     const std::string& where_;
     Sizes sizes_;

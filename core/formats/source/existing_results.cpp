@@ -32,7 +32,7 @@ Status mustBeNew(const fs::path& file) {
     if (file == kStandardOutput || !fs::is_regular_file(file, failed) || fs::file_size(file, failed) == 0 || failed)
         return {};
     return usageError(fmt::format("{} exists", file.string()),
-                      fmt::format("give {} to replace it, or another name", Field("force")));
+                      fmt::format("use {} to replace it, or another name", Field("force")));
 }
 
 Status mustHoldNone(const fs::path& folder, std::string_view ending) {
@@ -40,7 +40,7 @@ Status mustHoldNone(const fs::path& folder, std::string_view ending) {
     if (found.empty()) return {};
     return usageError(fmt::format("{} holds earlier results: {}{}", folder.string(), found.front().filename().string(),
                                   found.size() > 1 ? fmt::format(" and {} more", found.size() - 1) : ""),
-                      fmt::format("give {} to replace them, or another folder", Field("force")));
+                      fmt::format("use {} to replace them, or another folder", Field("force")));
 }
 
 Status removeAll(const fs::path& folder, std::string_view ending) {

@@ -51,7 +51,7 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
             return inputError(
                 where,
                 fmt::format("is longer than {} MB and does not fit into this machine's memory", readLimit() >> 20),
-                "write it to a file, which need not fit into memory");
+                "write the data to a file, which can be larger than memory");
         }
     }
     const std::string_view text = buffer->text();
@@ -84,7 +84,7 @@ Result<FileBytes> openFile(const std::filesystem::path& path, const std::string&
         const std::size_t whole = bytes.text().size();
         if (const std::size_t end = endOfData(file.get(), whole); end < whole) {
             bytes.cut(end);
-            log.add("hole", Sentence(where), say("the file ends in an empty hole, which was not read"));
+            log.add("hole", Sentence(where), say("the file ends with a hole (no data), which was not read"));
         }
         return bytes;
     }

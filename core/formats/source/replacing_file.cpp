@@ -129,7 +129,7 @@ Status ReplacingFile::commit() {
     int failed = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, place_.c_str(), how) == 0 ? 0 : errno;
     if (failed == EINVAL || failed == ENOSYS) failed = std::rename(temporary_.c_str(), place_.c_str()) == 0 ? 0 : errno;
     if (failed == EEXIST)
-        return inputError(target_.string(), "was changed by another program in the meantime", "give another name");
+        return inputError(target_.string(), "was changed by another program in the meantime", "use another name");
     if (failed != 0) return inputError(target_.string(), fmt::format("cannot be replaced: {}", std::strerror(failed)));
     committed_ = true;
     return {};
@@ -157,7 +157,7 @@ Status makeFolder(const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder, failed);
     if (!failed) return {};
     return inputError(folder.string(), fmt::format("cannot create this folder: {}", failed.message()),
-                      "give a writable folder");
+                      "use a writable folder");
 }
 
 Status makeWritableFolder(const std::filesystem::path& folder) {
@@ -170,7 +170,7 @@ Status makeWritableFolder(const std::filesystem::path& folder) {
     }
     if (errno == ENOSPC || errno == EDQUOT) return {}; // the writer reports it, and there may be room by then
     return inputError(folder.string(), fmt::format("cannot be written to: {}", std::strerror(errno)),
-                      "give a writable folder");
+                      "use a writable folder");
 }
 
 } // namespace bubblescope

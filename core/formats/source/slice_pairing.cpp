@@ -91,7 +91,8 @@ bool SlicePairing::finishTracks(Finishing& job) {
 namespace {
 
 void reportEnd(DiagnosticLog& log, const std::string& where, TimeNs time) {
-    log.add("unmatched-end", say("{}, at {} ns", where, time.count()), say("skipped ends of slices without a begin"));
+    log.add("unmatched-end", say("{}, at {} ns", where, time.count()),
+            say("skipped slice ends without a matching begin"));
 }
 
 void reportBegin(DiagnosticLog& log, const std::string& where, std::string_view name) {

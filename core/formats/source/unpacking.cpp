@@ -212,7 +212,7 @@ Error Unpacking::failure(const std::string& where) const {
     case Reason::TooLong:
         return inputError(fmt::format("{}, byte {}", where, at_),
                           fmt::format("is not plausible: it decompresses to more than {} MB", limit_ >> 20),
-                          "if you trust it, decompress it with gunzip or zstd and open the result");
+                          "if you trust the file, decompress it with gunzip or zstd and open the result");
     case Reason::TooWide:
         return inputError(fmt::format("{}, byte {}", where, at_), "was compressed with a window of more than 128 MB",
                           "decompress it with zstd -d --long=31 and open the result");

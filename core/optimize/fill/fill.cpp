@@ -403,7 +403,7 @@ private:
             return say("not worth it: bubbles are too short; the longest in 9 of 10 steps is {}, but a piece takes {}",
                        formatTime(longest), formatTime(needed(least_piece_)));
         }
-        return say("not worth it: no bubble at a place where it could run");
+        return say("not worth it: no bubble where this work could run");
     }
 
     struct ShortOfMemory {
@@ -448,7 +448,7 @@ Result<FillStudy> studyFill(std::span<const StepTimeline* const> steps, const St
     if (!(options.weight_share >= 0 && options.weight_share <= 1))
         return usageError("the weight gradient's share is not between 0 and 1");
     if (std::ranges::any_of(options.side_job, [](TimeNs time) { return time <= TimeNs{0}; }))
-        return usageError("a kernel of the side job has no duration", "give lengths above 0");
+        return usageError("a kernel of the side job has no duration", "use durations above 0");
     const auto stages = static_cast<std::size_t>(typical.pp) * static_cast<std::size_t>(typical.vpp);
     if (options.memory && options.memory->stages.size() != stages) {
         return usageError(fmt::format("the memory model has {} stages, but the steps have {}",

@@ -54,14 +54,14 @@ Result<OpCosts> withLayers(OpCosts costs, int layers) {
         if (ops->size() * static_cast<std::size_t>(layers) > kMaxOperators) {
             return usageError(
                 fmt::format("{} layers of {} operators exceed {} in one pass", layers, ops->size(), kMaxOperators),
-                "give fewer layers");
+                "use fewer layers");
         }
         TimeNs left = kLongestPass / layers;
         for (const Operator& op : *ops) {
             if (op.time > left) {
                 return usageError(
                     fmt::format("{} layers take longer than {} in one pass", layers, formatTime(kLongestPass)),
-                    "check the units of the times, or give fewer layers");
+                    "check the units of the times, or use fewer layers");
             }
             left -= op.time;
         }

@@ -113,7 +113,7 @@ Status check(const Schedule& schedule, const UnitPlans& plans) {
     if (operators > kMax) {
         return usageError(
             fmt::format("the step has {:.0f} million operators; the limit is 50 million", operators / 1e6),
-            "give fewer micro-batches, ranks or layers");
+            "use fewer micro-batches, ranks or layers");
     }
     return {};
 }

@@ -51,7 +51,7 @@ Result<TimeNs> timeOf(std::string_view text, std::string_view unit, const std::s
     }
     const double time = *value * *scale;
     if (!(time >= 0 && time <= kLongestLayer))
-        return inputError(where, fmt::format("{} is {}", field, text), "give a time from 0 to 1000 s");
+        return inputError(where, fmt::format("{} is {}", field, text), "use a time from 0 to 1000 s");
     return TimeNs{std::llround(time)};
 }
 
@@ -71,7 +71,7 @@ Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, s
     if (!value || *value < static_cast<double>(min) || *value > static_cast<double>(max) ||
         *value != std::floor(*value)) {
         return inputError(where, fmt::format("{} is {}", field, found->second),
-                          fmt::format("give a whole number from {} to {}", min, max));
+                          fmt::format("specify a whole number from {} to {}", min, max));
     }
     return static_cast<std::int64_t>(*value);
 }
@@ -101,10 +101,11 @@ Status addLayer(const Fields& fields, const Fields& units, const std::string& wh
     BUBBLESCOPE_ASSIGN(const auto weight_grad, optionalTime(fields, "weight_grad", unitOf("weight_grad"), where));
     if (!forward || !(backward || (input_grad && weight_grad))) {
         return inputError(where, forward ? "the layer's backward is missing" : "the layer's forward is missing",
-                          "give forward, and backward or input_grad and weight_grad");
+                          "specify forward, and backward or input_grad and weight_grad");
     }
     auto times = makeOpTimes(*forward, backward, input_grad, weight_grad);
-    if (!times.ok()) return inputError(where, "backward is not input_grad plus weight_grad", "give two of the three");
+    if (!times.ok())
+        return inputError(where, "backward is not input_grad plus weight_grad", "specify two of the three");
     layer.times = times.value();
     constexpr std::int64_t kMaxMemory = std::int64_t{1} << 50U;
     BUBBLESCOPE_ASSIGN(layer.memory, wholeNumber(fields, "memory", 0, 0, kMaxMemory, where));

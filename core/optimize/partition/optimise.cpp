@@ -360,15 +360,15 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     if (routes(schedule.placement) > 1) {
         return usageError(
             fmt::format("{} holds two copies of the model, so its stages are not a chain of layers", schedule.name),
-            "choose a schedule in loop or V placement");
+            "choose a schedule with loop or V placement");
     }
     if (layers.size() < static_cast<std::size_t>(stages)) {
         return usageError(fmt::format("{} layers cannot fill {} stages", layers.size(), stages),
-                          "give each stage at least one layer: fewer ranks, or fewer chunks");
+                          "use fewer ranks or chunks, so that each stage has at least one layer");
     }
     const auto spare = static_cast<std::int64_t>(layers.size()) - stages + 1;
     if (spare * spare * stages > kMaxRuns) {
-        return usageError(fmt::format("{} layers are too many to choose from", layers.size()),
+        return usageError(fmt::format("{} layers are too many for this search", layers.size()),
                           "merge neighbouring layers into one");
     }
     std::vector<StageDurations> times;
@@ -378,7 +378,8 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     const LayerSums sums(times);
     const StageDurations& whole = sums.upTo(sums.layers());
     if (static_cast<double>(whole[0] + whole[1] + whole[2]) * static_cast<double>(schedule.opCount()) > kLongestStep)
-        return usageError("the layers take too long for this many micro-batches", "check the times' unit");
+        return usageError("the step would be too long with these layer times and this many micro-batches",
+                          "check the times' unit");
     BUBBLESCOPE_ASSIGN(StepEvaluator evaluator, StepEvaluator::make(schedule, options.comm.count()));
     Search search(schedule, layers, options, evaluator, sums);
     OptimalPartition result;

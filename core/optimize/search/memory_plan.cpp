@@ -298,7 +298,7 @@ public:
         }
         BUBBLESCOPE_TRY(judge(own));
         if (!best_)
-            return inputError("schedule " + order_.name, "no mix of these moves fits into the memory of all ranks",
+            return inputError("schedule " + order_.name, "no combination of these moves fits all ranks into memory",
                               "allow more moves, or use more memory or another order");
         return {};
     }
@@ -417,7 +417,7 @@ Result<MemoryPlan> planMemory(const Schedule& order, const CostModel& costs, con
 
 Result<FoundPlan> searchWithMoves(const SearchRequest& request, const MemoryMoves& moves, const JobControl& control) {
     if ((!request.model && !request.stages) || request.bytes.empty())
-        return usageError("moves of activations need the model's tensor sizes and a memory budget", "give both");
+        return usageError("moves of activations need the model's tensor sizes and a memory budget", "specify both");
     const auto within = searchOrder(request, control);
     SearchRequest unlimited = request;
     unlimited.model.reset();

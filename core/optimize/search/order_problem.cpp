@@ -44,28 +44,28 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     if (!costs.stages.empty() && static_cast<std::int64_t>(costs.stages.size()) != stages) {
         return usageError(
             fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), stages),
-            "give one set of times per stage");
+            "specify one set of times per stage");
     }
     const auto count = static_cast<std::size_t>(sizes.pp);
     for (const std::size_t given : {limits.activations.size(), limits.bytes.size()}) {
         if (given > 1 && given != count)
             return usageError(fmt::format("memory limits given for {} ranks, but there are {}", given, count),
-                              "give one limit, or one per rank");
+                              "specify one limit, or one per rank");
     }
     if (!sizes.after.empty() && sizes.after.size() != count) {
         return usageError(
             fmt::format("times after the last op given for {} ranks, but there are {}", sizes.after.size(), count),
-            "give one time per rank");
+            "specify one time per rank");
     }
     if (!StageWays::copiesFit(sizes.placement, sizes.pp, sizes.vpp, sizes.second_copies)) {
         return usageError(
             fmt::format("{} copies of a second model do not fit on {} ranks", sizes.second_copies, sizes.pp),
-            "give stage times for a number of stages that divides the ranks");
+            "specify stage times for a number of stages that divides the number of ranks");
     }
     if (sizes.second % sizes.second_copies != 0) {
         return usageError(fmt::format("{} micro-batches of the second model cannot be shared evenly by {} copies",
                                       sizes.second, sizes.second_copies),
-                          "give a multiple of the number of copies");
+                          "use a multiple of the number of copies");
     }
     OrderProblem problem;
     problem.after_.assign(count, 0);
@@ -85,7 +85,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     if (most > kUnlimited / (2 * std::max(problem.size(), OpNumber{1}))) {
         return usageError(
             fmt::format("{} ops of up to {} are too long for a timeline", problem.size(), formatTime(TimeNs{most})),
-            "give shorter times");
+            "use shorter times");
     }
     BUBBLESCOPE_TRY(problem.addMemory(limits));
     return problem;
@@ -178,7 +178,7 @@ Status OrderProblem::addPairs() {
         op.work = op.busy;
     if (!sizes_.pairs) return {};
     if (!costs_->overlapped)
-        return usageError("the time of an overlapped pair is missing", fmt::format("give {}", Field("overlapped")));
+        return usageError("the time of an overlapped pair is missing", fmt::format("specify {}", Field("overlapped")));
     const std::int64_t pair = costs_->overlapped->count();
     // Per rank, the longest forward and gradient: no pair saves more than that.
     std::vector<std::array<std::int64_t, 2>> longest(static_cast<std::size_t>(sizes_.pp), {0, 0});
@@ -188,7 +188,7 @@ Status OrderProblem::addPairs() {
             return usageError(fmt::format("an overlapped pair takes {}, but {} on rank {} alone takes {}",
                                           formatTime(TimeNs{pair}), opName({op.kind, op.microbatch, op.chunk}),
                                           op.rank.value, formatTime(TimeNs{op.time})),
-                              "give a time at least as long as either half");
+                              "use a time at least as long as either half");
         }
         std::int64_t& most = longest[op.rank.index()][op.kind == OpKind::Forward ? 0 : 1];
         most = std::max(most, op.time);
@@ -207,7 +207,7 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
     bytes_ = bytes;
     limited_ = bytes || !limits.activations.empty();
     if (bytes && !limits.activations.empty())
-        return usageError("memory limited both in activations and in bytes", "give one of the two");
+        return usageError("the memory is limited both in activations and in bytes", "specify one of the two");
     if (!limited_) return {};
     const auto least = [&](int rank) { // memory of a micro-batch that has passed all chunks of the rank
         std::int64_t sum = 0;
@@ -249,7 +249,7 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
                 fmt::format("rank {}", r),
                 fmt::format("no order fits into {} activations: a micro-batch that has passed its chunks holds {}",
                             capacity, least(r)),
-                "allow more, or use fewer chunks per rank");
+                "allow more activations, or use fewer chunks per rank");
         }
         std::int64_t fixed = 0;
         for (int chunk = 0; chunk < sizes_.vpp; ++chunk)

@@ -599,7 +599,7 @@ Status checkSizes(const SearchRequest& request) {
     const std::int64_t stages = std::int64_t{request.pp} * request.vpp;
     if (request.pp < 1 || request.vpp < 1 || request.microbatches < 1)
         return usageError("pp, micro-batches and chunks must be positive",
-                          fmt::format("give {}, {} and {}", Field("pp"), Field("microbatches"), Field("vpp")));
+                          fmt::format("specify {}, {} and {}", Field("pp"), Field("microbatches"), Field("vpp")));
     if (stages > kMaxOps || 3 * stages * request.microbatches > kMaxOps) {
         return usageError(
             fmt::format("{} stages and {} micro-batches are too many for the search", stages, request.microbatches),

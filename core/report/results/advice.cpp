@@ -150,8 +150,9 @@ void addMovedWork(Section& document, const Advice& advice) {
         }
         if (text.empty()) continue;
         document.paragraph(
-            "", fmt::format("Balanced means this change of each stage's time: {}. Use {} to express it in layers.",
-                            text, Field("layers")));
+            "",
+            fmt::format("In the balanced split, the stage times change by {}. Use {} to express the changes in layers.",
+                        text, Field("layers")));
     }
 }
 
@@ -219,10 +220,10 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.paragraph("",
                        fmt::format("Recommended: {}; {}.", fmt::join(advice.suggestions[advice.recommended].texts, " "),
                                    advice.why.text()));
-    document.paragraph("",
-                       std::string("Activations: the peak on the fullest rank; 1 is what its whole share of the model "
-                                   "keeps for one recorded micro-batch. Smaller micro-batches and chunks are assumed "
-                                   "to be as efficient as large ones; real devices are slightly less efficient."));
+    document.paragraph(
+        "", std::string("Activations: the peak on the fullest rank; 1 is the amount that the rank's whole share of the "
+                        "model keeps for one recorded micro-batch. Smaller micro-batches and chunks are assumed to be "
+                        "as efficient as large ones; real devices are slightly less efficient."));
     addReplayCheck(document, model.check);
     addMovedWork(document, advice);
     addSearchedOrders(document, advice, orders_written);

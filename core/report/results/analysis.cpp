@@ -206,7 +206,7 @@ Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
         section.heading +=
             fmt::format("; the closed form is known only for the total: {}", step.form->bubble_expression);
     } else {
-        section.note = "s = rank; idle time gathered within the ops' slack, to be comparable";
+        section.note = "s = rank; idle time is gathered within the ops' slack, for comparison";
     }
     const bool f_then_b = step.form && step.form->f_then_b;
     Table table({}, {shown("rank"), shown("position", Align::Left), shown("observed"), shown("closed form"),

@@ -239,7 +239,7 @@ Sections listOf(std::string key, const std::vector<Item>& items, Of of) {
 std::string reasonText(const Error& error) {
     const std::string reason =
         fmt::format("No pipeline was found ({})", error.message.substr(0, error.message.find(':')));
-    return error.hint.empty() ? reason + "." : fmt::format("{}. If there is one: {}.", reason, error.hint);
+    return error.hint.empty() ? reason + "." : fmt::format("{}. If the trace contains one: {}.", reason, error.hint);
 }
 
 Section traceOf(const Run& run, std::size_t files) {

@@ -272,7 +272,7 @@ Section blameSection(const StepTimeline& step, const StepDiagnosis& diagnosis, b
     Section section;
     section.key = "blame";
     section.heading = "Causes of waiting";
-    section.note = fmt::format("all ranks waited {} in total, {} of it longer than at typical times",
+    section.note = fmt::format("all ranks waited {} in total, {} longer than with typical times",
                                formatTime(blame.usual + blame.attributed + blame.unexplained),
                                formatTime(blame.attributed + blame.unexplained));
     section.data("usual_ns", blame.usual);

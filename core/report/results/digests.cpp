@@ -74,11 +74,11 @@ void addDifferences(Section& document, const DigestComparison& result) {
     document.paragraph("First difference: ", digestPlace(result.roots.front()));
     const std::int64_t explained = result.differing - result.root_count;
     if (result.root_count == 1) {
-        document.line(explained == 0 ? std::string("  It is the only one.")
-                                     : fmt::format("  The other {} all follow from it.", explained));
+        document.line(explained == 0 ? std::string("  This is the only difference.")
+                                     : fmt::format("  The other {} all result from it.", explained));
     } else {
         document.line(
-            fmt::format("  {} differences are independent; {} follow from them.", result.root_count, explained));
+            fmt::format("  {} differences are independent; {} result from them.", result.root_count, explained));
     }
     for (std::size_t i = 1; i < std::min(kMaxDigestRows, result.roots.size()); ++i)
         document.paragraph("  also: ", digestPlace(result.roots[i]));
@@ -99,7 +99,7 @@ void addDigestsForPeople(Section& document, const RecordedChecks& a, const Recor
                                                     : "\nEqual bits are not expected");
         for (const std::string& caveat : result.caveats)
             document.paragraph("  ", caveat + ".");
-        if (result.unexpected()) document.line("  The first difference is before that.");
+        if (result.unexpected()) document.line("  The first difference is earlier.");
     }
     if (result.only_a + result.only_b > 0) {
         document.line(fmt::format("\nNot compared: {} only in A, {} only in B.", result.only_a, result.only_b));

@@ -116,7 +116,7 @@ Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_
     document.data("recomputed", plan.recomputed);
     document.data("balanced", plan.balanced);
     document.data("seconds", seconds);
-    document.line(fmt::format("{}: makespan {}, {} above the lower bound {} of any order without a memory limit",
+    document.line(fmt::format("{}: makespan {}, {} above the lower bound of {} for any order without a memory limit",
                               scheduleTitle(order), formatTime(plan.makespan()), formatPercent(gap, 2),
                               formatTime(unlimited.bound)));
     document.line(fmt::format("Activations of {} forwards offloaded, {} recomputed, {} stored by another rank",
@@ -125,7 +125,7 @@ Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_
     document.line(fmt::format("The best order without a memory limit takes {}: the limit costs {} ({})",
                               formatTime(unlimited.makespan), formatTime(cost),
                               formatPercent(fractionOf(cost, unlimited.makespan))));
-    document.line(found.without_moves ? fmt::format("The best order within the memory without moves takes {}",
+    document.line(found.without_moves ? fmt::format("Without moves, the best order that fits into memory takes {}",
                                                     formatTime(*found.without_moves))
                                       : "Without moves, no order fits into the memory");
     Table table("ranks", {column("rank", "rank"), column("peak_bytes", "peak"), column("peak_op", "at", Align::Left),

@@ -137,10 +137,9 @@ void addVersions(Document& document, const Simulated& run) {
         table.row(r, versions.held[r], delay, steady ? Cell(steady->length) : absent(),
                   steady ? Cell(steady->idle) : absent());
     }
-    document.line(
-        fmt::format("\n{} updates of the weights without a flush, each after {} micro-batches. Gradients are of "
-                    "older weights, so more tokens may be needed for the same loss.\n",
-                    versions.updates, group));
+    document.line(fmt::format("\n{} weight updates without a flush, each after {} micro-batches. Gradients are "
+                              "computed from older weights, so more tokens may be needed for the same loss.\n",
+                              versions.updates, group));
     document.add(std::move(table));
 }
 
@@ -199,7 +198,7 @@ void addWeightChoices(Document& document, const std::vector<WeightChoice>& choic
                               choices.front().max_active_stages, choices.front().lookahead));
     Value::List earlier;
     for (const EarlierUnshard& each : late) {
-        document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of the {} that it waits.",
+        document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of its wait of {}.",
                                   each.stage.value,
                                   each.ops_earlier == 1 ? "one op" : fmt::format("{} ops", each.ops_earlier), each.op,
                                   formatTime(each.hidden), formatTime(each.exposed)));

@@ -79,12 +79,12 @@ private:
         to_ = options_.to.value_or(longest);
         if (options_.from < TimeNs{0} || to_ > kLatest) {
             return usageError(fmt::format("the time range to draw must lie between 0 and {}", shortTime(kLatest)),
-                              "the range counts from the start of the step");
+                              "times are relative to the start of the step");
         }
         if (to_ <= options_.from) {
             return usageError(
                 fmt::format("the time range to draw, {} to {}, is empty", shortTime(options_.from), shortTime(to_)),
-                "the range counts from the start of the step");
+                "times are relative to the start of the step");
         }
         for (const Rank rank : options_.ranks) {
             if (rank.value < 0 || rank.index() >= ranks) {

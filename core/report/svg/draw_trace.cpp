@@ -51,7 +51,7 @@ public:
         if (options_.from < TimeNs{0} || to_ > kLatest || to_ <= options_.from) {
             return usageError(
                 fmt::format("the time range to draw, {} to {}, is empty", shortTime(options_.from), shortTime(to_)),
-                fmt::format("times count from the first event; the trace lasts {}", shortTime(trace_.span())));
+                fmt::format("times are relative to the first event; the trace is {} long", shortTime(trace_.span())));
         }
         const std::vector<TrackId> shown = tracksInRange();
         if (shown.empty()) {

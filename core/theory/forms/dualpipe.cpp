@@ -104,7 +104,7 @@ Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, co
     if (t.backward != t.input_grad + t.weight_grad || pair < std::max(t.forward, t.backward) || pair > both) {
         return usageError("the closed form holds for pairs that take at least as long as their longer half and at most "
                           "as long as both halves",
-                          "give a time within these limits, or use `bubblescope simulate`");
+                          "use a time within these limits, or use `bubblescope simulate`");
     }
     if (t.weight_grad <= std::min(t.forward, t.input_grad)) return dualPositions(schedule, costs, fold);
     const std::int64_t k = fold.n - 1;
@@ -179,8 +179,8 @@ std::vector<QuotedForm> dualPipeVQuotes(const Schedule& schedule, const CostMode
     list.push_back(
         bubbleQuote(schedule,
                     {"DualPipeV without split cool-down", "MindSpeed documentation", "(p−1)·(t_fb+t_b−t_w) − t_f",
-                     "It is for an order whose cool-down does not delay weight gradients, and even there it is one t_f "
-                     "too small in simulation. The order shown here has (p−1)·(t_fb+t_b−3·t_w)."},
+                     "It is for an order whose cool-down does not delay weight gradients, and even for that order it "
+                     "is one t_f too small, according to simulation. The order shown here has (p−1)·(t_fb+t_b−3·t_w)."},
                     (p - 1) * (pair + t.backward - t.weight_grad) - t.forward,
                     list.front().holds && 2 * (p - 1) * t.weight_grad == t.forward));
     return list;

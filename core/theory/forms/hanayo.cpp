@@ -109,7 +109,7 @@ Result<ClosedForm> hanayoForm(const Schedule& schedule, const CostModel& costs) 
                             fmt::format("every m, v even, t_f = t_b (of one chunk){}", kEqualAndFree));
     }
     return usageError("hanayo's closed form holds for t_f = t_b, for m ≤ p, and for t_f > t_b if p divides m",
-                      "give times that meet one of these conditions, or use `bubblescope simulate`");
+                      "use times that meet one of these conditions, or use `bubblescope simulate`");
 }
 
 Result<ClosedForm> hanayoGeneralForm(const Schedule& schedule, const CostModel& costs) {

@@ -173,7 +173,7 @@ Result<ClosedForm> overlapForm(const Schedule& schedule, const CostModel& costs)
     if (x.pair < std::max(x.forward, x.backward) || x.pair > x.both) {
         return usageError("the closed form holds for pairs that take at least as long as their longer half and at most "
                           "as long as both halves",
-                          "give a time within these limits, or use `bubblescope simulate`");
+                          "use a time within these limits, or use `bubblescope simulate`");
     }
     return isPaddleMp(schedule) ? paddleMpForm(schedule, costs, x) : combinedForm(schedule, costs, x);
 }

@@ -102,7 +102,7 @@ Result<ClosedForm> stpForm(const Schedule& schedule, const CostModel& costs) {
     if (costs.overlapped || costs.times.backward != x.i + x.w) {
         return usageError(
             "the closed form of stp holds for pairs that take as long as both halves without their all-reduces",
-            fmt::format("give {} instead of {}, or use `bubblescope simulate`", Field("all_reduce"),
+            fmt::format("use {} instead of {}, or use `bubblescope simulate`", Field("all_reduce"),
                         Field("overlapped")));
     }
     const bool hides = x.a.count() > 0;

@@ -179,7 +179,7 @@ Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& 
     }
     if (x.m >= x.p) return manyDelayed(schedule, costs);
     if (x.v == 1) return fewDelayed(schedule, costs);
-    return usageError("with fewer micro-batches than ranks, the closed form holds for one chunk per rank",
+    return usageError("with fewer micro-batches than ranks, the closed form holds only for one chunk per rank",
                       "use `bubblescope simulate`");
 }
 

@@ -162,7 +162,7 @@ class BubbleChecks:
                 layer.left_out.add(kind)
                 backwards.setdefault((layer.stage, kind), []).append(layer.number)
         for (stage, kind), numbers in sorted(backwards.items()):
-            events.message("%slayers %s of stage %d is not checked in bubbles: no bubble was free for its trial"
+            events.message("%slayers %s of stage %d are not checked in bubbles: no bubble was free for a trial"
                            % (_BACKWARDS[kind], ", ".join(str(number) for number in numbers), stage))
 
     def _refuse_gradients(self, layer, why):

@@ -365,7 +365,7 @@ Result<GpuInfo> gpuInfo(int index) {
     if (result != cudaSuccess) {
         (void)cudaGetLastError();
         return runError(std::string("GPU ") + std::to_string(index) + " cannot be used: " + cudaGetErrorString(result),
-                        "see whether nvidia-smi lists it, or use " + Field("backend").is("cpu"));
+                        "check that nvidia-smi lists it, or use " + Field("backend").is("cpu"));
     }
     GpuInfo info;
     info.name = properties.name;
@@ -379,7 +379,7 @@ Result<GpuInfo> gpuInfo(int index) {
 Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
     BUBBLESCOPE_ASSIGN(const GpuInfo info, gpuInfo(index));
     if (info.capability < 75) {
-        return runError(info.name + " is too old: compute capability 7.5 or newer is needed",
+        return runError(info.name + " is too old: compute capability 7.5 or newer is required",
                         "use " + Field("backend").is("cpu"));
     }
     try {

@@ -254,7 +254,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) override {
         ncclUniqueId unique;
-        if (id.size() != sizeof unique.internal) throw std::logic_error("this is not a unique id of NCCL");
+        if (id.size() != sizeof unique.internal) throw std::logic_error("this is not an NCCL unique id");
         std::memcpy(unique.internal, id.data(), id.size());
         return std::make_unique<NcclComm>(NcclLibrary::get(), unique, rank, size, one_way);
     }

@@ -156,7 +156,7 @@ void DeviceDataChannel::add(const PeerLink& link, std::unique_ptr<PeerComm> comm
 
 NcclChannel& DeviceDataChannel::endFor(const Label& label) {
     const auto found = by_label_.find(label);
-    if (found == by_label_.end()) throw std::logic_error("two ranks lack a link for their transfers");
+    if (found == by_label_.end()) throw std::logic_error("two ranks have no link for their transfers");
     return *found->second;
 }
 

@@ -124,7 +124,7 @@ TEST(Answer, NamesTheSenderOfACorruptedTransfer) {
         const Answer answer = answerOfRun(std::move(run));
         EXPECT_EQ(answer.first().where.rank, Rank{2});
         EXPECT_EQ(answer.first().where.peer, sender);
-        EXPECT_THAT(answer.first().what.text(), HasSubstr(fmt::format(" Rank {} sent it:", sender.value)));
+        EXPECT_THAT(answer.first().what.text(), HasSubstr(fmt::format(" Rank {} sent these values;", sender.value)));
     }
 }
 

@@ -6,8 +6,8 @@ namespace bubblescope {
 namespace {
 
 TEST(Field, IsPlainWithoutASurface) {
-    EXPECT_EQ(fmt::format("leave {} out, or give {}", Field("vpp"), Field("memory_limit").is(8)),
-              "leave vpp out, or give memory_limit=8");
+    EXPECT_EQ(fmt::format("omit {}, or use {}", Field("vpp"), Field("memory_limit").is(8)),
+              "omit vpp, or use memory_limit=8");
 }
 
 TEST(Field, IsWrittenInTheWordsOfTheSurface) {

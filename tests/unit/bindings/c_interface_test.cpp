@@ -438,7 +438,7 @@ TEST(CInterface, SaysWhatIsWrong) {
     EXPECT_EQ(bubblescope_aadiff_begin_step(session, 1), BUBBLESCOPE_AADIFF_ERROR);
     EXPECT_EQ(bubblescope_aadiff_op(session, &op, 2, 1), BUBBLESCOPE_AADIFF_ERROR) << "ends before it starts";
     EXPECT_EQ(bubblescope_aadiff_checked(session, &task, "output", 1, 0, 1), BUBBLESCOPE_AADIFF_ERROR);
-    EXPECT_THAT(bubblescope_aadiff_error(), HasSubstr("was not reported at its first computation"));
+    EXPECT_THAT(bubblescope_aadiff_error(), HasSubstr("was not reported when it was first computed"));
     EXPECT_EQ(bubblescope_aadiff_given_up(session, &task, 0, 1), BUBBLESCOPE_AADIFF_ERROR) << "was not requested";
     const std::uint64_t number = 1;
     EXPECT_EQ(bubblescope_aadiff_repeated(session, &number, 1, nullptr, 0), BUBBLESCOPE_AADIFF_ERROR);

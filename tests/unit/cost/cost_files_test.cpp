@@ -170,7 +170,7 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(memoryError(R"({"layers": [{}], "transformer": {}})"), HasSubstr("cannot be combined"));
     EXPECT_THAT(memoryError(R"({"transformer": {}})"), HasSubstr("\"layers\" of the transformer"));
     EXPECT_THAT(memoryError(R"({"transformer": {"layers": 2, "hidden": 10, "heads": 3, "sequence": 8}})"),
-                HasSubstr("\"hidden\" of the transformer is 10, not a multiple"));
+                HasSubstr("the transformer's \"hidden\" is 10, not a multiple"));
     EXPECT_THAT(memoryError(R"({"transformer": {"recompute": "some"}})"), HasSubstr("recompute"));
 
     EXPECT_FALSE(readStageTimes("/no/such/file").ok());

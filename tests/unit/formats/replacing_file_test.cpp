@@ -179,7 +179,7 @@ TEST(ExistingResults, AreNotReplacedUnlessAsked) {
     const Status refused = mustBeNew(file);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::Usage);
-    EXPECT_THAT(refused.error().text(), HasSubstr("give force"));
+    EXPECT_THAT(refused.error().text(), HasSubstr("use force"));
     for (const std::filesystem::path& fine :
          {empty, folder.path() / "new", std::filesystem::path("/dev/null"), std::filesystem::path("-"), folder.path()})
         EXPECT_TRUE(mustBeNew(fine).ok()) << fine;

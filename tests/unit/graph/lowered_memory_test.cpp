@@ -178,7 +178,7 @@ TEST(MemoryActions, AreCheckedAgainstTheOrder) {
     EXPECT_EQ(problems(R"(["0F0","0F1","0B1","0B0","0RECOMPUTE0"])"), state("0RECOMPUTE0"));
     EXPECT_EQ(problems(R"(["0F0","0RECOMPUTE0","0OFFLOAD0","0F1","0B1","0B0"])"), state("0OFFLOAD0"));
     EXPECT_EQ(problems(R"(["0F0","0OFFLOAD0@0","0RELOAD0","0F1","0B1","0B0"])"),
-              "0OFFLOAD0@0 names a rank that cannot store them");
+              "0OFFLOAD0@0 specifies a rank that cannot store the activations");
     EXPECT_FALSE(simulateLowered(oneRank(R"(["0F0","0OFFLOAD0","0F1","0B1","0B0"])"), costs(), {}).ok());
 }
 

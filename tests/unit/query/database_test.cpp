@@ -48,7 +48,7 @@ TEST_F(Queries, OnlyRead) {
           "REINDEX", "ANALYZE"}) {
         const Error error = errorOf(sql);
         EXPECT_EQ(error.kind, ErrorKind::Usage) << sql;
-        EXPECT_EQ(error.message, "a query may only read") << sql;
+        EXPECT_EQ(error.message, "queries must not change the data") << sql;
     }
     EXPECT_EQ(errorOf("SELECT 1; SELECT 2").message, "more than one statement");
     EXPECT_EQ(errorOf("SELECT 1; DROP TABLE slice").message, "more than one statement");
@@ -89,7 +89,7 @@ TEST_F(Queries, LimitTheResult) {
     const auto large = database_.run("SELECT a.args FROM slice a, slice b, slice c", JobControl(), limits);
     ASSERT_FALSE(large.ok());
     EXPECT_EQ(large.error().kind, ErrorKind::Run);
-    EXPECT_EQ(large.error().message, "the result takes more than 1 MiB");
+    EXPECT_EQ(large.error().message, "the result is larger than 1 MiB");
 }
 
 TEST_F(Queries, GiveColumnsTheTypesOfTheirValues) {

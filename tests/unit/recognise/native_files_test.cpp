@@ -323,7 +323,7 @@ TEST_F(NativeFiles, SayWhichRanksAreMissing) {
     ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "run", info, std::vector{step}).ok());
     const auto run = load();
     ASSERT_FALSE(run.ok());
-    EXPECT_THAT(run.error().message, HasSubstr("ranks 2 and 3 are missing (ops of ranks 0 and 1 are here)"));
+    EXPECT_THAT(run.error().message, HasSubstr("ranks 2 and 3 are missing (found only ops of ranks 0 and 1)"));
 }
 
 } // namespace

@@ -77,7 +77,7 @@ TEST(ZoomTimeline, OfALargeStepTheRanksThatFindingsNameAreThere) {
     ASSERT_EQ(one.steps.size(), 1U);
     ASSERT_FALSE(one.steps.front().rows.empty());
     EXPECT_EQ(one.steps.front().rows.front().name, "rank 2");
-    EXPECT_THAT(one.note, HasSubstr("3 ranks are left out"));
+    EXPECT_THAT(one.note, HasSubstr("3 ranks are omitted"));
 }
 
 TEST(ZoomTimeline, IsEmptyWithoutSteps) {

@@ -105,7 +105,7 @@ TEST(OrderAdapter, NamesTheCause) {
     EXPECT_NE(late.changes.front().cause.find("from rank 3 to 0"), std::string::npos) << late.changes.front().cause;
     const AdaptedSteps slow = adapt(schedule, parsed({"slow:rank=1,factor=2"}), 4);
     ASSERT_FALSE(slow.changes.empty());
-    EXPECT_EQ(slow.changes.front().cause, "rank 1 is 2.00 times as slow as it should be");
+    EXPECT_EQ(slow.changes.front().cause, "rank 1 takes 2.00 × its expected time");
 }
 
 TEST(OrderAdapter, LosesNothingWhenTheFaultHasPassed) {

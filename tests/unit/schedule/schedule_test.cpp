@@ -45,10 +45,10 @@ TEST(Registry, RefusalsSayWhichLimitIsBroken) {
         return schedule.error().text();
     };
     EXPECT_NE(message({"nosuch", "", 4, 8, 1}).find("1f1b"), std::string::npos) << "lists what is known";
-    EXPECT_NE(message({"1f1b", "", 0, 8, 1}).find("give pp=P"), std::string::npos);
+    EXPECT_NE(message({"1f1b", "", 0, 8, 1}).find("specify pp=P"), std::string::npos);
     EXPECT_NE(message({"1f1b", "", 4, -1, 1}).find("microbatches=-1 is not"), std::string::npos);
-    EXPECT_NE(message({"1f1b", "", 4, 8, 2}).find("leave vpp out"), std::string::npos);
-    EXPECT_NE(message({"1f1b", "torch", 4, 8, 1}).find("leave flavor out"), std::string::npos);
+    EXPECT_NE(message({"1f1b", "", 4, 8, 2}).find("omit vpp"), std::string::npos);
+    EXPECT_NE(message({"1f1b", "torch", 4, 8, 1}).find("omit flavor"), std::string::npos);
     EXPECT_NE(message({"interleaved", "", 4, 9, 2}).find("12"), std::string::npos) << "names a number that works";
     EXPECT_NE(message({"interleaved", "", 4, 8, 1}).find("1f1b"), std::string::npos);
     EXPECT_NE(message({"1f1b", "", 100'000, 100'000, 1}).find("200 million"), std::string::npos);

@@ -194,7 +194,7 @@ TEST(Scenario, TimeBetweenOpsGrowsWithTheirNumber) {
         expectPredicted({"microbatches=16"}, scheduleOf("1f1b", 4, 16), op);
         expectPredicted({"split=2"}, scheduleOf("1f1b", 4, 16), part(2));
         const Prediction same = predict(model, run.schedule, scenario({"schedule=1f1b"})).value();
-        EXPECT_EQ(same.change(), 0us) << "another number of ops";
+        EXPECT_EQ(same.change(), 0us) << "a different number of ops";
         EXPECT_EQ(same.bar.gaps, 0us);
         const Prediction more = predict(model, run.schedule, scenario({"split=2"})).value();
         EXPECT_GT(more.gaps_added, 3ms);
