@@ -116,8 +116,7 @@ void CentralArea::buildPages() {
     trace_page->setChildrenCollapsible(false);
     preview_ = new LoadPreviewView(from_.themes, pages_);
     unopened_ = new UnopenedPanel(pages_);
-    live_waiting_ = new QLabel(pages_);
-    live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
+    live_waiting_ = named(new QLabel(pages_), "liveWaiting");
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
     for (QWidget* page : std::initializer_list<QWidget*>{welcome_, trace_page_, preview_, unopened_, live_waiting_})
@@ -250,8 +249,8 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
 
 /// Asks once, when the wheel is first used.
 QWidget* CentralArea::makeWheelQuestion() {
-    auto* bar = new QuestionBar(tr("The wheel zooms here. In Perfetto it scrolls, and zooms with Ctrl."), this);
-    bar->setObjectName(QStringLiteral("wheelQuestion"));
+    auto* bar = named(new QuestionBar(tr("The wheel zooms here. In Perfetto it scrolls, and zooms with Ctrl."), this),
+                      "wheelQuestion");
     Preferences& preferences = from_.preferences;
     bar->addAnswer("wheelKeep", tr("Keep it"), [&preferences] { preferences.chooseWheel(TimelineView::Wheel::Zooms); });
     bar->addAnswer("wheelScroll", tr("As in Perfetto"),

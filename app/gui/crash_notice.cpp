@@ -1,6 +1,7 @@
 #include "app/gui/crash_notice.h"
 
 #include "app/gui/jobs/crash_report.h"
+#include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 
 #include <QFile>
@@ -15,17 +16,17 @@ void offerCrashReport(QWidget& window, const QString& folder) {
     const QString path = reports.front();
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) return;
-    auto* const box = new QMessageBox(QMessageBox::Warning, MainWindow::tr("Crash report"),
-                                      MainWindow::tr("Bubblescope crashed last time."), QMessageBox::NoButton, &window);
+    auto* const box = new QMessageBox(QMessageBox::Warning, tr("Crash report"), tr("Bubblescope crashed last time."),
+                                      QMessageBox::NoButton, &window);
     box->setObjectName(QStringLiteral("crashNotice"));
     box->setAttribute(Qt::WA_DeleteOnClose);
     box->setInformativeText(
-        MainWindow::tr("Attach this report to your bug report. It contains the version and the call stack, but nothing "
-                       "from your traces. It has not been sent anywhere:\n%1")
+        tr("Attach this report to your bug report. It contains the version and the call stack, but nothing "
+           "from your traces. It has not been sent anywhere:\n%1")
             .arg(path));
     box->setDetailedText(QString::fromUtf8(file.readAll()));
-    box->addButton(MainWindow::tr("&Keep report"), QMessageBox::AcceptRole);
-    QPushButton* const discard = box->addButton(MainWindow::tr("&Delete report"), QMessageBox::DestructiveRole);
+    box->addButton(tr("&Keep report"), QMessageBox::AcceptRole);
+    QPushButton* const discard = box->addButton(tr("&Delete report"), QMessageBox::DestructiveRole);
     discard->setObjectName(QStringLiteral("crashDelete"));
     QObject::connect(discard, &QPushButton::clicked, box, [path] { QFile::remove(path); });
     box->open();

@@ -11,7 +11,6 @@
 #include <QRegularExpression>
 #include <QScreen>
 #include <QScrollArea>
-#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/dock_panels.h"
 #include "app/gui/key_sheet.h"
+#include "app/gui/language/text.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/main_window.h"
 #include "app/gui/manual_window.h"
@@ -20,7 +21,6 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QClipboard>
-#include <QCoreApplication>
 #include <QMenu>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -36,8 +36,6 @@ namespace {
 
 /// Builds the menus one after another; the window is the context of all their actions.
 class MenuBuilder {
-    Q_DECLARE_TR_FUNCTIONS(MainMenus)
-
     using enum Command;
 
 public:

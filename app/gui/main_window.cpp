@@ -28,7 +28,6 @@
 #include "core/base/visible.h"
 
 #include <QCloseEvent>
-#include <QMenuBar>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QVBoxLayout>
@@ -196,7 +195,7 @@ void MainWindow::showError(const Error& error) {
 }
 
 void MainWindow::showMessage(const QString& text, int milliseconds) {
-    statusBar()->showMessage(text, milliseconds);
+    status_->showMessage(text, milliseconds);
 }
 
 void MainWindow::showWritten(const Status& written, const QString& file) {

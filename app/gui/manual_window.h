@@ -4,7 +4,6 @@
 #include "app/gui/theme/theme.h"
 
 #include <QString>
-#include <QStringList>
 #include <QTextBrowser>
 #include <QWidget>
 

@@ -1,10 +1,10 @@
 #include "app/gui/options.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/models/demo_files.h"
 #include "core/net/secret.h"
 
 #include <QCommandLineParser>
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <iterator>
@@ -13,10 +13,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct OptionText {
-    Q_DECLARE_TR_FUNCTIONS(Options)
-};
 
 constexpr int kSmallestSide = 200;
 constexpr int kMaxSide = 16384;
@@ -51,7 +47,7 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.folders = parser.values(QStringLiteral("live"));
     target.listen = parser.value(QStringLiteral("listen"));
     if (target.folders.isEmpty() && target.listen.isEmpty()) return {};
-    if (!out.files.isEmpty()) return OptionText::tr("--live and --listen cannot be combined with files");
+    if (!out.files.isEmpty()) return tr("--live and --listen cannot be combined with files");
     if (!target.listen.isEmpty()) {
         const Result<std::string> token = net::readToken(parser.value(QStringLiteral("token-file")).toStdString());
         if (!token.ok()) return QStringLiteral("--listen: %1").arg(QString::fromStdString(token.error().text()));
@@ -62,9 +58,9 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.keep = parser.value(QStringLiteral("keep"));
     target.insecure = parser.isSet(QStringLiteral("insecure"));
     if (target.certificate.isEmpty() != target.key.isEmpty())
-        return OptionText::tr("--certificate and --key must be given together");
+        return tr("--certificate and --key must be given together");
     if (target.listen.isEmpty() && !(target.certificate + target.keep).isEmpty())
-        return OptionText::tr("--certificate and --keep need --listen");
+        return tr("--certificate and --keep need --listen");
     out.live = std::move(target);
     return {};
 }
@@ -73,12 +69,11 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
 QString readDemo(const QCommandLineParser& parser, Options& out) {
     if (!parser.isSet(QStringLiteral("demo"))) return {};
     out.demo = parser.value(QStringLiteral("demo"));
-    if (!out.files.isEmpty() || out.live) return OptionText::tr("--demo cannot be combined with files or a run");
+    if (!out.files.isEmpty() || out.live) return tr("--demo cannot be combined with files or a run");
     QStringList names;
     for (const DemoTrace& demo : demoTraces())
         names << demoName(demo);
-    return names.contains(out.demo) ? QString()
-                                    : OptionText::tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
+    return names.contains(out.demo) ? QString() : tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
 }
 
 /// The user's statements about how to read traces.
@@ -95,7 +90,7 @@ QString readRecognition(const QCommandLineParser& parser, RecogniseRequest& out)
         if (!parser.isSet(option)) continue;
         bool ok = false;
         const int size = parser.value(option).toInt(&ok);
-        if (!ok || size < 1) return OptionText::tr("--%1 needs a positive number").arg(option);
+        if (!ok || size < 1) return tr("--%1 needs a positive number").arg(option);
         (*name == 'p'   ? out.schedule.spec.pp
          : *name == 'm' ? out.schedule.spec.microbatches
                         : out.schedule.vpp.emplace()) = size;
@@ -108,39 +103,36 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
         const auto size = parseSize(parser.value(QStringLiteral("size")));
         if (!size)
-            return OptionText::tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800")
-                .arg(kSmallestSide)
-                .arg(kMaxSide);
+            return tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800").arg(kSmallestSide).arg(kMaxSide);
         out.size = *size;
         out.sized = true;
     }
     if (parser.isSet(QStringLiteral("theme"))) {
         out.theme = themeFromKey(parser.value(QStringLiteral("theme")));
-        if (!out.theme)
-            return OptionText::tr("--theme needs light, dark, contrast, colour-blind, colour-blind-dark or system");
+        if (!out.theme) return tr("--theme needs light, dark, contrast, colour-blind, colour-blind-dark or system");
     }
     if (parser.isSet(QStringLiteral("step"))) {
         bool ok = false;
         out.step = parser.value(QStringLiteral("step")).toInt(&ok);
-        if (!ok) return OptionText::tr("--step needs a step's number");
+        if (!ok) return tr("--step needs a step's number");
     }
     if (parser.isSet(QStringLiteral("language"))) {
         out.language = languageFromKey(parser.value(QStringLiteral("language")));
-        if (!out.language) return OptionText::tr("--language needs en, zh_CN or system");
+        if (!out.language) return tr("--language needs en, zh_CN or system");
     }
     if (parser.isSet(QStringLiteral("unfold"))) {
         bool ok = false;
         out.unfold = parser.value(QStringLiteral("unfold")).toInt(&ok);
-        if (!ok || *out.unfold < 0) return OptionText::tr("--unfold needs a rank");
+        if (!ok || *out.unfold < 0) return tr("--unfold needs a rank");
     }
     for (const QString& name : parser.values(QStringLiteral("trail"))) {
         const auto flow = parseFlowOverlay(name);
-        if (!flow) return OptionText::tr("--trail needs transfers, path or microbatch");
+        if (!flow) return tr("--trail needs transfers, path or microbatch");
         out.flows.push_back(*flow);
     }
     if (parser.isSet(QStringLiteral("select"))) {
         out.select = parsePlace(parser.value(QStringLiteral("select")));
-        if (!out.select) return OptionText::tr("--select needs RANK@TIME, such as 2@35ms");
+        if (!out.select) return tr("--select needs RANK@TIME, such as 2@35ms");
     }
     const QString live = readLive(parser, out);
     if (!live.isEmpty()) return live;
@@ -148,9 +140,9 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
     if (!demo.isEmpty()) return demo;
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
-        if (out.screenshot.isEmpty()) return OptionText::tr("--screenshot needs the name of the PNG file to write");
+        if (out.screenshot.isEmpty()) return tr("--screenshot needs the name of the PNG file to write");
         const bool anything = !out.files.isEmpty() || out.live || !out.demo.isEmpty() || needsNoTrace(out.panel);
-        if (!anything) return OptionText::tr("--screenshot needs a trace to show");
+        if (!anything) return tr("--screenshot needs a trace to show");
     }
     return {};
 }
@@ -215,46 +207,45 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
 }
 
 QString helpText() {
-    return OptionText::tr(
-        "Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
-        "Shows the pipeline bubbles of training traces. Opens sessions (.bubblescope-session.json) as well.\n"
-        "\n"
-        "Options:\n"
-        "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
-        "  --force                overwrite an existing picture\n"
-        "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
-        "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
-        "  --language LANGUAGE    en, zh_CN or system\n"
-        "  --step N               show step N first (default: a typical one)\n"
-        "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
-        "                         aadiff, compare, details, notes, problems, live, lab for\n"
-        "                         the schedule lab, manual, range, teach; for a picture also welcome,\n"
-        "                         run, watch, keys, preferences, ssh, ranks, model and figure: the\n"
-        "                         first page and dialogs\n"
-        "  --demo NAME            open a sample run: balanced, slow-last-stage or checked-zb-h1\n"
-        "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
-        "  --listen ADDRESS       watch streams that hosts send here (bubblescope monitor --forward)\n"
-        "  --token-file FILE      file with the token for these hosts; or BUBBLESCOPE_TOKEN\n"
-        "  --certificate FILE     encrypt with TLS, and show this certificate (PEM)\n"
-        "  --key FILE             its private key (PEM)\n"
-        "  --insecure             let other machines send without TLS\n"
-        "  --keep FOLDER          keep received traces of recorded jobs there\n"
-        "  --counters             show memory and other counters below the ranks\n"
-        "  --ideal                show the ideal step below the observed one\n"
-        "  --unfold RANK          show the rank's threads and streams\n"
-        "  --compare FILE         compare with another run\n"
-        "  --trail NAME           draw transfers, path (the critical one) or microbatch (that of --select)\n"
-        "  --select RANK@TIME     select the item on the rank at that time of the step, such as 2@35ms\n"
-        "  --rules FILE           further rules for op names, as for the command line\n"
-        "  --mesh SIZES           parallel sizes of the job, such as pp=4,dp=2\n"
-        "  --mesh-order ORDER     numbering of its ranks: torchtitan or megatron\n"
-        "  --rank-of PATTERN=RANK set the rank of files or processes by a pattern of their names\n"
-        "  --schedule NAME        the schedule that was run; --pp, --microbatches and --vpp set its sizes\n"
-        "  -h, --help             show this help\n"
-        "  --version              show the version\n"
-        "\n"
-        "Exit codes: 0 success, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
-        "4 the picture could not be written.\n");
+    return tr("Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
+              "Shows the pipeline bubbles of training traces. Opens sessions (.bubblescope-session.json) as well.\n"
+              "\n"
+              "Options:\n"
+              "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
+              "  --force                overwrite an existing picture\n"
+              "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
+              "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
+              "  --language LANGUAGE    en, zh_CN or system\n"
+              "  --step N               show step N first (default: a typical one)\n"
+              "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
+              "                         aadiff, compare, details, notes, problems, live, lab for\n"
+              "                         the schedule lab, manual, range, teach; for a picture also welcome,\n"
+              "                         run, watch, keys, preferences, ssh, ranks, model and figure: the\n"
+              "                         first page and dialogs\n"
+              "  --demo NAME            open a sample run: balanced, slow-last-stage or checked-zb-h1\n"
+              "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
+              "  --listen ADDRESS       watch streams that hosts send here (bubblescope monitor --forward)\n"
+              "  --token-file FILE      file with the token for these hosts; or BUBBLESCOPE_TOKEN\n"
+              "  --certificate FILE     encrypt with TLS, and show this certificate (PEM)\n"
+              "  --key FILE             its private key (PEM)\n"
+              "  --insecure             let other machines send without TLS\n"
+              "  --keep FOLDER          keep received traces of recorded jobs there\n"
+              "  --counters             show memory and other counters below the ranks\n"
+              "  --ideal                show the ideal step below the observed one\n"
+              "  --unfold RANK          show the rank's threads and streams\n"
+              "  --compare FILE         compare with another run\n"
+              "  --trail NAME           draw transfers, path (the critical one) or microbatch (that of --select)\n"
+              "  --select RANK@TIME     select the item on the rank at that time of the step, such as 2@35ms\n"
+              "  --rules FILE           further rules for op names, as for the command line\n"
+              "  --mesh SIZES           parallel sizes of the job, such as pp=4,dp=2\n"
+              "  --mesh-order ORDER     numbering of its ranks: torchtitan or megatron\n"
+              "  --rank-of PATTERN=RANK set the rank of files or processes by a pattern of their names\n"
+              "  --schedule NAME        the schedule that was run; --pp, --microbatches and --vpp set its sizes\n"
+              "  -h, --help             show this help\n"
+              "  --version              show the version\n"
+              "\n"
+              "Exit codes: 0 success, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
+              "4 the picture could not be written.\n");
 }
 
 RunLoader loaderOf(const Options& options) {

@@ -2,6 +2,7 @@
 
 #include "app/gui/models/session.h"
 #include "app/gui/panels/thresholds_table.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QComboBox>
 #include <QDialogButtonBox>
@@ -24,8 +25,7 @@ template <class Value>
 void addChoice(QFormLayout& form, const char* name, const QString& label,
                const std::vector<std::pair<Value, QString>>& values, Value current,
                const std::function<void(Value)>& choose) {
-    auto* const box = new QComboBox(form.parentWidget());
-    box->setObjectName(QString::fromLatin1(name));
+    auto* const box = named(new QComboBox(form.parentWidget()), name);
     box->setAccessibleName(label);
     for (const auto& [value, text] : values) {
         box->addItem(text, static_cast<int>(value));
@@ -50,8 +50,7 @@ PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
     auto* const column = new QVBoxLayout(this);
     column->addWidget(pages);
     column->addWidget(buttons);
-    constexpr int kWidth = 760; // with room for what thresholds mean
-    resize(kWidth, sizeHint().height());
+    resize(960, 480); // with room for the meaning of most thresholds
 }
 
 QWidget* PreferencesDialog::buildThresholds() {
@@ -78,8 +77,7 @@ void PreferencesDialog::addTimes(QFormLayout& form) {
                    static_cast<int>(timeStyle().unit), [&to](int unit) {
                        to.chooseTimeStyle({timeStyle().digits, unit});
                    });
-    auto* const digits = new QSpinBox(form.parentWidget());
-    digits->setObjectName(QStringLiteral("preferDigits"));
+    auto* const digits = named(new QSpinBox(form.parentWidget()), "preferDigits");
     digits->setRange(TimeStyle::kFewestDigits, TimeStyle::kMostDigits);
     digits->setValue(timeStyle().digits);
     connect(digits, &QSpinBox::valueChanged, this, [&to](int count) { to.chooseTimeStyle({count, timeStyle().unit}); });
@@ -103,8 +101,7 @@ QWidget* PreferencesDialog::buildGeneral() {
                          {Language::English, QStringLiteral("English")},
                          {Language::Chinese, QStringLiteral("简体中文")}},
                         to.language(), [&to](Language choice) { to.chooseLanguage(choice); });
-    auto* const size = new QSpinBox(this);
-    size->setObjectName(QStringLiteral("preferFontSize"));
+    auto* const size = named(new QSpinBox(this), "preferFontSize");
     size->setRange(5, 32);
     size->setSpecialValueText(tr("Same as system"));
     size->setSuffix(tr(" pt"));

@@ -1,10 +1,10 @@
+#include "app/gui/language/text.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
 
 #include <QActionGroup>
-#include <QCoreApplication>
 #include <QMenu>
 
 #include <functional>
@@ -13,10 +13,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct RowsMenuText {
-    Q_DECLARE_TR_FUNCTIONS(RowsMenu)
-};
 
 /// A menu entry that changes the choice of rows, and is checked while the change is in effect.
 struct RowEntry {
@@ -46,12 +42,12 @@ void addLanes(QMenu& menu, ViewState& state) {
                  {[at](const RowChoice& rows) { return !rows.hidden[at]; },
                   [at](RowChoice& rows, bool on) { rows.hidden[at] = !on; }});
     };
-    add(LaneGroup::Transfers, RowsMenuText::tr("&Transfers and waits"));
-    add(LaneGroup::Replay, RowsMenuText::tr("&Checks in bubbles"));
-    add(LaneGroup::Kernels, RowsMenuText::tr("&Kernels of unfolded ranks"));
-    add(LaneGroup::Threads, RowsMenuText::tr("&Host threads of unfolded ranks"));
+    add(LaneGroup::Transfers, tr("&Transfers and waits"));
+    add(LaneGroup::Replay, tr("&Checks in bubbles"));
+    add(LaneGroup::Kernels, tr("&Kernels of unfolded ranks"));
+    add(LaneGroup::Threads, tr("&Host threads of unfolded ranks"));
     addEntry(
-        menu, state, QStringLiteral("lanes-counters"), RowsMenuText::tr("&Memory and other counters"),
+        menu, state, QStringLiteral("lanes-counters"), tr("&Memory and other counters"),
         {[](const RowChoice& rows) { return rows.counters; }, [](RowChoice& rows, bool on) { rows.counters = on; }});
 }
 
@@ -62,10 +58,10 @@ void addOrders(QMenu& menu, ViewState& state) {
                                   {[order](const RowChoice& rows) { return rows.order == order; },
                                    [order](RowChoice& rows, bool) { rows.order = order; }}));
     };
-    add(RowOrder::Rank, RowsMenuText::tr("By &rank"));
-    add(RowOrder::Mesh, RowsMenuText::tr("By mesh c&oordinates"));
-    add(RowOrder::Bubble, RowsMenuText::tr("Largest &bubble first"));
-    add(RowOrder::Hand, RowsMenuText::tr("M&anual (move rows with Ctrl+Up and Ctrl+Down)"));
+    add(RowOrder::Rank, tr("By &rank"));
+    add(RowOrder::Mesh, tr("By mesh c&oordinates"));
+    add(RowOrder::Bubble, tr("Largest &bubble first"));
+    add(RowOrder::Hand, tr("M&anual (move rows with Ctrl+Up and Ctrl+Down)"));
 }
 
 void addGroups(QMenu& menu, ViewState& state) {
@@ -77,14 +73,13 @@ void addGroups(QMenu& menu, ViewState& state) {
                             rows.folded.clear();
                         }};
     };
-    group->addAction(
-        addEntry(menu, state, QStringLiteral("group-none"), RowsMenuText::tr("No &groups"), choose(std::nullopt)));
+    group->addAction(addEntry(menu, state, QStringLiteral("group-none"), tr("No &groups"), choose(std::nullopt)));
     QList<QAction*> axes;
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
         const QString name =
             QLatin1String(kMeshAxisNames[axis].data(), static_cast<qsizetype>(kMeshAxisNames[axis].size()));
-        QAction* action = addEntry(menu, state, QStringLiteral("group-") + name,
-                                   RowsMenuText::tr("Group by %1").arg(name), choose(static_cast<MeshAxis>(axis)));
+        QAction* action = addEntry(menu, state, QStringLiteral("group-") + name, tr("Group by %1").arg(name),
+                                   choose(static_cast<MeshAxis>(axis)));
         group->addAction(action);
         axes << action;
     }

@@ -1,3 +1,4 @@
+#include "app/gui/language/text.h"
 #include "app/gui/trace_tabs.h"
 
 #include "app/gui/models/session_file.h"
@@ -122,9 +123,9 @@ void TraceTabs::locate(const QStringList& paths) {
 }
 
 void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file) {
-    auto* const box = new QMessageBox(QMessageBox::Question, TraceTabs::tr("Open session"),
-                                      TraceTabs::tr("Close the open traces, or open the session alongside them?"),
-                                      QMessageBox::Cancel, &window);
+    auto* const box =
+        new QMessageBox(QMessageBox::Question, tr("Open session"),
+                        tr("Close the open traces, or open the session alongside them?"), QMessageBox::Cancel, &window);
     box->setObjectName(QStringLiteral("sessionQuestion"));
     box->setAttribute(Qt::WA_DeleteOnClose);
     const auto add = [&](const char* name, const QString& text, TraceTabs::SessionPlace place) {
@@ -132,8 +133,8 @@ void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file) {
         button->setObjectName(QString::fromLatin1(name));
         QObject::connect(button, &QPushButton::clicked, &tabs, [&tabs, file, place] { tabs.openSession(file, place); });
     };
-    add("sessionBeside", TraceTabs::tr("Open &alongside"), TraceTabs::SessionPlace::BesideTabs);
-    add("sessionInstead", TraceTabs::tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
+    add("sessionBeside", tr("Open &alongside"), TraceTabs::SessionPlace::BesideTabs);
+    add("sessionInstead", tr("&Close them"), TraceTabs::SessionPlace::InsteadOfTabs);
     box->open();
 }
 

@@ -10,7 +10,7 @@
 namespace bubblescope::gui {
 
 StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
-    : QObject(&bar), hover_(new ElidedLabel(&bar)), problems_(new QToolButton(&bar)) {
+    : QObject(&bar), bar_(bar), hover_(new ElidedLabel(&bar)), problems_(new QToolButton(&bar)) {
     hover_->setObjectName(QStringLiteral("hoverLine"));
     hover_->setTextFormat(Qt::PlainText);
     hover_->setContentsMargins(8, 0, 8, 0);
@@ -36,6 +36,12 @@ StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
 
 void StatusLine::setHovered(const QString& text) {
     hover_->setText(text);
+}
+
+void StatusLine::showMessage(const QString& text, int milliseconds) {
+    constexpr int kMargins = 24; // the bar's, and before the button
+    const int right = problems_->isVisible() ? problems_->x() : bar_.width();
+    bar_.showMessage(bar_.fontMetrics().elidedText(text, Qt::ElideRight, right - kMargins), milliseconds);
 }
 
 void StatusLine::showProblems(std::optional<std::size_t> count) {

@@ -24,12 +24,15 @@ public:
 
     void setHovered(const QString& text);
     /// Shows the number of problems found while loading. Without a count, the button is hidden.
+    void showMessage(const QString& text, int milliseconds);
+    /// Shows the number of problems found while loading; without a count the button is hidden.
     void showProblems(std::optional<std::size_t> count);
 
 signals:
     void problemsRequested();
 
 private:
+    QStatusBar& bar_;
     ElidedLabel* hover_;
     QToolButton* problems_;
 };

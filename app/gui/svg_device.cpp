@@ -8,7 +8,6 @@
 #include <QBuffer>
 #include <QFontInfo>
 #include <QImage>
-#include <QPainter>
 #include <QPainterPath>
 #include <QPixmap>
 

@@ -1,11 +1,10 @@
 #include "app/gui/key_sheet.h"
+#include "app/gui/language/text.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/main_window.h"
 #include "app/gui/theme/icons.h"
 
 #include <QAction>
-#include <QCoreApplication>
-#include <QMenuBar>
 #include <QToolBar>
 #include <QToolButton>
 
@@ -13,16 +12,12 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct ToolBarText {
-    Q_DECLARE_TR_FUNCTIONS(ToolBar)
-};
-
 constexpr int kIconSize = 20;
 
 } // namespace
 
 QToolBar* makeToolBar(MainWindow& window) {
-    auto* bar = window.addToolBar(ToolBarText::tr("Tool bar"));
+    auto* bar = window.addToolBar(tr("Tool bar"));
     bar->setObjectName(QStringLiteral("toolBar"));
     bar->setMovable(false);
     bar->setFloatable(false);
@@ -43,21 +38,21 @@ QToolBar* makeToolBar(MainWindow& window) {
         button->setFocusPolicy(Qt::TabFocus);
         button->setAccessibleName(text);
     };
-    add(QStringLiteral("openFiles"), IconShape::Open, ToolBarText::tr("Open"));
+    add(QStringLiteral("openFiles"), IconShape::Open, tr("Open"));
     bar->addSeparator();
-    add(commandActionName(Command::FitAll), IconShape::Fit, ToolBarText::tr("Fit"));
-    add(commandActionName(Command::Undo), IconShape::Back, ToolBarText::tr("Undo"));
-    add(commandActionName(Command::Redo), IconShape::Forward, ToolBarText::tr("Redo"));
-    add(commandActionName(Command::Search), IconShape::Search, ToolBarText::tr("Search"));
-    add(QStringLiteral("measure"), IconShape::Measure, ToolBarText::tr("Measure"));
+    add(commandActionName(Command::FitAll), IconShape::Fit, tr("Fit"));
+    add(commandActionName(Command::Undo), IconShape::Back, tr("Undo"));
+    add(commandActionName(Command::Redo), IconShape::Forward, tr("Redo"));
+    add(commandActionName(Command::Search), IconShape::Search, tr("Search"));
+    add(QStringLiteral("measure"), IconShape::Measure, tr("Measure"));
     bar->addSeparator();
-    add(QStringLiteral("flow-transfers"), IconShape::Arrows, ToolBarText::tr("Transfers"));
-    add(QStringLiteral("flow-path"), IconShape::CriticalPath, ToolBarText::tr("Critical path"));
-    add(QStringLiteral("ideal"), IconShape::Ideal, ToolBarText::tr("Ideal"));
+    add(QStringLiteral("flow-transfers"), IconShape::Arrows, tr("Transfers"));
+    add(QStringLiteral("flow-path"), IconShape::CriticalPath, tr("Critical path"));
+    add(QStringLiteral("ideal"), IconShape::Ideal, tr("Ideal"));
     bar->addSeparator();
-    add(QStringLiteral("compareWith"), IconShape::Compare, ToolBarText::tr("Compare"));
-    add(QStringLiteral("openLive"), IconShape::Live, ToolBarText::tr("Watch"));
-    add(QStringLiteral("runSchedule"), IconShape::Run, ToolBarText::tr("Run"));
+    add(QStringLiteral("compareWith"), IconShape::Compare, tr("Compare"));
+    add(QStringLiteral("openLive"), IconShape::Live, tr("Watch"));
+    add(QStringLiteral("runSchedule"), IconShape::Run, tr("Run"));
     return bar;
 }
 

@@ -2,18 +2,9 @@
 
 #include "app/gui/language/text.h"
 
-#include <QCoreApplication>
 #include <QFileInfo>
 
 namespace bubblescope::gui {
-
-namespace {
-
-struct TabText {
-    Q_DECLARE_TR_FUNCTIONS(TraceTabs)
-};
-
-} // namespace
 
 QString nameOfTrace(const QStringList& paths) {
     const QString name = QFileInfo(paths.front()).fileName();
@@ -24,15 +15,15 @@ namespace {
 
 QString titleOfTrace(const QStringList& paths) {
     const QString name = nameOfTrace(paths);
-    return paths.size() > 1 ? TabText::tr("%1 and more").arg(name) : name;
+    return paths.size() > 1 ? tr("%1 and more").arg(name) : name;
 }
 
 } // namespace
 
 QString titleOf(const TraceTab& tab) {
-    if (tab.failure) return TabText::tr("%1 – not opened").arg(tab.title);
+    if (tab.failure) return tr("%1 – not opened").arg(tab.title);
     if (!tab.first_steps_only) return tab.title;
-    return (tab.session->hasSteps() ? TabText::tr("%1 – first steps") : TabText::tr("%1 – beginning")).arg(tab.title);
+    return (tab.session->hasSteps() ? tr("%1 – first steps") : tr("%1 – beginning")).arg(tab.title);
 }
 
 TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught) {

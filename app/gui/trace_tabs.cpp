@@ -7,6 +7,7 @@
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QDir>
 #include <QSignalBlocker>
@@ -55,9 +56,7 @@ void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal) {
 }
 
 QTabBar* TraceTabs::makeBar(QWidget* parent) {
-    bar_ = new QTabBar(parent);
-    bar_->setObjectName(QStringLiteral("traceTabs"));
-    bar_->setAccessibleName(tr("Open traces"));
+    bar_ = named(new QTabBar(parent), "traceTabs", tr("Open traces"));
     bar_->setDocumentMode(true);
     bar_->setTabsClosable(true);
     bar_->setExpanding(false);

@@ -24,12 +24,12 @@ QString timesText(const LabInput& input, TimeNs OpTimes::*time) {
 
 /// Everything that determines a step's length, other than the schedule.
 QString inputsText(const LabInput& input) {
-    QString text = ComparisonTable::tr("F %1; I %2; W %3; transfer %4 (ms)")
+    QString text = tr("F %1; I %2; W %3; transfer %4 (ms)")
                        .arg(timesText(input, &OpTimes::forward), timesText(input, &OpTimes::input_grad),
                             timesText(input, &OpTimes::weight_grad), listOfMilliseconds({input.spec.comm}));
     const TransferModel& transfers = input.transfers;
     if (transfers.activation_bytes > 0 && transfers.bytes_per_second)
-        text += ComparisonTable::tr("; %1 at %2/s")
+        text += tr("; %1 at %2/s")
                     .arg(fromUtf8(formatBytes(transfers.activation_bytes)),
                          fromUtf8(formatBytes(*transfers.bytes_per_second)));
     if (transfers.sends != SendMode::Asynchronous || transfers.streams != CommStreams::Unlimited)
@@ -41,13 +41,13 @@ QString inputsText(const LabInput& input) {
         limits << QString::number(limit);
     if (limits.isEmpty()) return text;
     if (limits.count(limits.front()) == limits.size()) limits = {limits.front()};
-    return text + ComparisonTable::tr("; at most %1 activations").arg(limits.join(QStringLiteral(", ")));
+    return text + tr("; at most %1 activations").arg(limits.join(QStringLiteral(", ")));
 }
 
 } // namespace
 
 QString nameOfOrder(const ScheduleSpec& spec) {
-    const QString name = spec.name == "search" ? ComparisonTable::tr("searched") : fromUtf8(spec.name);
+    const QString name = spec.name == "search" ? tr("searched") : fromUtf8(spec.name);
     return spec.flavor.empty() ? name : name + QLatin1Char('/') + fromUtf8(spec.flavor);
 }
 

@@ -94,8 +94,7 @@ std::int64_t only(const std::vector<std::int64_t>& values) {
 }
 
 QComboBox* addChoice(QFormLayout& form, const char* name, const QString& label) {
-    auto* const box = new QComboBox(form.parentWidget());
-    box->setObjectName(QString::fromLatin1(name));
+    auto* const box = named(new QComboBox(form.parentWidget()), name);
     box->setAccessibleName(label);
     form.addRow(label, box);
     return box;
@@ -159,8 +158,7 @@ void LabForm::addTimes(QFormLayout& form) {
     forward_ = add("explorerForward", tr("Forward"));
     input_grad_ = add("explorerInputGrad", tr("Backward, input"));
     weight_grad_ = add("explorerWeightGrad", tr("Backward, weights"));
-    auto* const from = new QPushButton(tr("&Import times…"), form.parentWidget());
-    from->setObjectName(QStringLiteral("explorerTake"));
+    auto* const from = named(new QPushButton(tr("&Import times…"), form.parentWidget()), "explorerTake");
     auto* const menu = new QMenu(from);
     QAction* const trace = menu->addAction(tr("From the open trace"));
     trace->setObjectName(QStringLiteral("explorerFromTrace"));
@@ -183,8 +181,7 @@ void LabForm::addTransfers(QFormLayout& form) {
     comm_ = new ListField(form, "explorerComm", tr("Transfer"), parseMilliseconds, themes_);
     comm_->setText(QStringLiteral("0"));
     comm_->setToolTip(tr("Latency of a transfer between two ranks, in ms or with a unit"));
-    auto* const more = new QToolButton(form.parentWidget());
-    more->setObjectName(QStringLiteral("explorerTransfers"));
+    auto* const more = named(new QToolButton(form.parentWidget()), "explorerTransfers");
     more->setText(tr("More transfer settings"));
     more->setCheckable(true);
     more->setAutoRaise(true);

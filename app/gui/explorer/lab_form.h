@@ -5,7 +5,6 @@
 #include "app/gui/panels/schedule_fields.h"
 #include "app/gui/theme/theme.h"
 
-#include <QPointer>
 #include <QScrollArea>
 
 #include <functional>

@@ -6,6 +6,7 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/file_dialogs.h"
 #include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/schedule/schedule_files.h"
@@ -63,27 +64,20 @@ QWidget* ScheduleExplorer::buildForm() {
     auto* panel = new QWidget(form_);
     auto* column = new QVBoxLayout(panel);
     column->setContentsMargins(0, 0, 0, 0);
-    problem_ = new QLabel(panel);
-    problem_->setObjectName(QStringLiteral("explorerProblem"));
+    problem_ = named(new QLabel(panel), "explorerProblem");
     problem_->setTextFormat(Qt::PlainText);
     problem_->setWordWrap(true);
     problem_->hide();
     column->addWidget(problem_);
-    search_ = new QPushButton(tr("&Search for the shortest order"), panel);
-    search_->setObjectName(QStringLiteral("explorerSearch"));
-    gap_ = new QLabel(panel);
-    gap_->setObjectName(QStringLiteral("explorerGap"));
+    search_ = named(new QPushButton(tr("&Search for the shortest order"), panel), "explorerSearch");
+    gap_ = named(new QLabel(panel), "explorerGap");
     gap_->setTextFormat(Qt::PlainText);
     gap_->setWordWrap(true);
     gap_->hide();
-    families_ = new QPushButton(tr("Compare all &families"), panel);
-    families_->setObjectName(QStringLiteral("explorerFamilies"));
-    run_ = new QPushButton(tr("&Run this order…"), panel);
-    run_->setObjectName(QStringLiteral("explorerRun"));
-    keep_ = new QPushButton(tr("Keep to compare"), panel);
-    keep_->setObjectName(QStringLiteral("explorerKeep"));
-    export_ = new QPushButton(tr("Export for PyTorch (CSV)…"), panel);
-    export_->setObjectName(QStringLiteral("explorerExport"));
+    families_ = named(new QPushButton(tr("Compare all &families"), panel), "explorerFamilies");
+    run_ = named(new QPushButton(tr("&Run this order…"), panel), "explorerRun");
+    keep_ = named(new QPushButton(tr("Keep to compare"), panel), "explorerKeep");
+    export_ = named(new QPushButton(tr("Export for PyTorch (CSV)…"), panel), "explorerExport");
     column->addWidget(search_);
     column->addWidget(gap_);
     column->addWidget(families_);
@@ -106,8 +100,7 @@ QWidget* ScheduleExplorer::buildViews() {
     auto* views = new QWidget(this);
     auto* column = new QVBoxLayout(views);
     column->setContentsMargins(0, 8, 0, 0);
-    headline_ = new QLabel(views);
-    headline_->setObjectName(QStringLiteral("explorerHeadline"));
+    headline_ = named(new QLabel(views), "explorerHeadline");
     headline_->setWordWrap(true);
     headline_->setContentsMargins(8, 0, 8, 0);
     timeline_ = new TimelineView(state_, themes_, views);

@@ -5,6 +5,7 @@
 #include "core/base/sentence.h"
 #include "core/base/time.h"
 
+#include <QCoreApplication>
 #include <QString>
 #include <QStringList>
 
@@ -13,6 +14,11 @@
 #include <vector>
 
 namespace bubblescope::gui {
+
+/// A text in the app's language, for code outside of QObjects; translations do not depend on the context.
+[[nodiscard]] inline QString tr(const char* text, const char* note = nullptr, int count = -1) {
+    return QCoreApplication::translate("", text, note, count);
+}
 
 /// Formats numbers for people, in the user's locale.
 
@@ -57,8 +63,8 @@ void setTimeStyle(const TimeStyle& style);
 /// the name of its command-line option.
 [[nodiscard]] FieldWords fieldLabels();
 
-/// Translates a sentence from core into the app's language. Translated patterns have numbered placeholders ("{1}的{0}").
-/// Returns English if the table does not contain the pattern.
+/// Translates a sentence from core into the app's language. Translated patterns have numbered placeholders
+/// ("{1}的{0}"). Returns English if the table does not contain the pattern.
 [[nodiscard]] QString translated(const Sentence& sentence);
 
 /// Translates an English text, such as an error or a finding from another process. Searches the table for a matching

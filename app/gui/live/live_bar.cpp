@@ -106,8 +106,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
 }
 
 QToolButton* LiveBar::addButton(const char* name, const QString& text, const QString& tip) {
-    auto* button = new QToolButton(this);
-    button->setObjectName(QString::fromLatin1(name));
+    auto* button = named(new QToolButton(this), name);
     button->setText(text);
     button->setToolTip(tip);
     button->setFocusPolicy(Qt::TabFocus);

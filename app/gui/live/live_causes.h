@@ -2,8 +2,6 @@
 
 #include "app/gui/live/live_feed.h"
 
-#include <QString>
-
 #include <string>
 #include <vector>
 

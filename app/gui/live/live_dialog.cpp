@@ -1,5 +1,7 @@
 #include "app/gui/live/live_dialog.h"
 
+#include "app/gui/panels/widgets.h"
+
 #include <QDialogButtonBox>
 #include <QFileDialog>
 #include <QFormLayout>
@@ -26,14 +28,11 @@ LiveDialog::LiveDialog(QWidget* parent)
     intro->setWordWrap(true);
 
     auto* files = new QGroupBox(tr("Folders that the run records into"), this);
-    folder_->setObjectName(QStringLiteral("liveFolder"));
-    folder_->setAccessibleName(tr("Folder"));
+    named(folder_, "liveFolder", tr("Folder"));
     folder_->setPlaceholderText(tr("Type a folder, or choose one"));
     auto* choose = new QPushButton(tr("Choose…"), files);
-    auto* add = new QPushButton(tr("Add another"), files);
-    add->setObjectName(QStringLiteral("liveAddFolder"));
-    folders_->setObjectName(QStringLiteral("liveFolders"));
-    folders_->setAccessibleName(tr("Folders that the run records into"));
+    auto* add = named(new QPushButton(tr("Add another"), files), "liveAddFolder");
+    named(folders_, "liveFolders", tr("Folders that the run records into"));
     folders_->setToolTip(tr("Press Delete to remove one"));
     folders_->setMaximumHeight(5 * fontMetrics().lineSpacing());
     folders_->installEventFilter(this);
@@ -47,26 +46,21 @@ LiveDialog::LiveDialog(QWidget* parent)
     in_files->addWidget(folders_);
 
     auto* network = new QGroupBox(tr("Or an address to which hosts send (monitor --forward)"), this);
-    listen_->setObjectName(QStringLiteral("liveListen"));
-    listen_->setAccessibleName(tr("Listen on"));
+    named(listen_, "liveListen", tr("Listen on"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
     listen_->setToolTip(tr("Without a host, only programs on this machine can connect"));
-    token_->setObjectName(QStringLiteral("liveToken"));
-    token_->setAccessibleName(tr("Token"));
+    named(token_, "liveToken", tr("Token"));
     token_->setEchoMode(QLineEdit::Password);
     token_->setToolTip(tr("Senders must use the same token"));
     auto* in_network = new QFormLayout(network);
     in_network->addRow(tr("Listen on"), listen_);
     in_network->addRow(tr("Token"), token_);
-    certificate_->setObjectName(QStringLiteral("liveCertificate"));
-    certificate_->setAccessibleName(tr("Certificate"));
+    named(certificate_, "liveCertificate", tr("Certificate"));
     certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
     certificate_->setToolTip(tr("PEM file that senders trust; encrypts records with TLS"));
-    key_->setObjectName(QStringLiteral("liveKey"));
-    key_->setAccessibleName(tr("Private key of the certificate"));
+    named(key_, "liveKey", tr("Private key of the certificate"));
     key_->setToolTip(tr("PEM file that only you can read"));
-    keep_->setObjectName(QStringLiteral("liveKeep"));
-    keep_->setAccessibleName(tr("Keep recordings in"));
+    named(keep_, "liveKeep", tr("Keep recordings in"));
     keep_->setPlaceholderText(tr("Not kept: deleted when watching ends"));
     keep_->setToolTip(tr("A folder for received traces of recorded jobs; other runs keep their own traces"));
     in_network->addRow(tr("Certificate"), withChooser(*certificate_, false));

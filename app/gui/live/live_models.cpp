@@ -3,7 +3,6 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
 
-#include <QCoreApplication>
 #include <QLocale>
 #include <QStringList>
 
@@ -18,10 +17,6 @@ namespace {
 
 using live::LiveRank;
 using live::RankState;
-
-struct LiveText {
-    Q_DECLARE_TR_FUNCTIONS(Live)
-};
 
 QString number(std::int64_t count) {
     return QLocale().toString(static_cast<qlonglong>(count));
@@ -40,30 +35,29 @@ LiveState liveState(const LiveSnapshot* snapshot, bool active) {
 
 QString liveStateText(LiveState state) {
     switch (state) {
-    case LiveState::Waiting: return LiveText::tr("Waiting");
-    case LiveState::Recording: return LiveText::tr("Recording");
-    case LiveState::Ended: return LiveText::tr("Run ended");
-    case LiveState::Failed: return LiveText::tr("Run was interrupted");
+    case LiveState::Waiting: return tr("Waiting");
+    case LiveState::Recording: return tr("Recording");
+    case LiveState::Ended: return tr("Run ended");
+    case LiveState::Failed: return tr("Run was interrupted");
     case LiveState::Stopped: break;
     }
-    return LiveText::tr("Not watched");
+    return tr("Not watched");
 }
 
 QString rankStateText(RankState state) {
     switch (state) {
-    case RankState::Awaited: return LiveText::tr("awaited");
-    case RankState::Running: return LiveText::tr("running");
-    case RankState::Late: return LiveText::tr("late");
-    case RankState::Gone: return LiveText::tr("gone");
+    case RankState::Awaited: return tr("awaited");
+    case RankState::Running: return tr("running");
+    case RankState::Late: return tr("late");
+    case RankState::Gone: return tr("gone");
     case RankState::Ended: break;
     }
-    return LiveText::tr("ended");
+    return tr("ended");
 }
 
 QString liveRankText(const LiveRank& rank, const LiveSnapshot& snapshot) {
-    if (snapshot.info && snapshot.info->dp > 1)
-        return LiveText::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
-    return LiveText::tr("rank %1").arg(rank.rank.value);
+    if (snapshot.info && snapshot.info->dp > 1) return tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
+    return tr("rank %1").arg(rank.rank.value);
 }
 
 QString ranksText(const LiveSnapshot& snapshot) {
@@ -71,9 +65,9 @@ QString ranksText(const LiveSnapshot& snapshot) {
     for (const RankState state :
          {RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone, RankState::Ended}) {
         const auto count = std::ranges::count(snapshot.ranks, state, &LiveRank::state);
-        if (count > 0) parts << LiveText::tr("%1 %2").arg(count).arg(rankStateText(state));
+        if (count > 0) parts << tr("%1 %2").arg(count).arg(rankStateText(state));
     }
-    return parts.join(LiveText::tr(", "));
+    return parts.join(tr(", "));
 }
 
 std::int64_t lostRecords(const live::LiveCounts& counts) {
@@ -83,35 +77,31 @@ std::int64_t lostRecords(const live::LiveCounts& counts) {
 QString recordsText(const LiveSnapshot& snapshot) {
     const std::int64_t lost = lostRecords(snapshot.counts);
     const QString records = number(snapshot.counts.slices);
-    return lost == 0 ? LiveText::tr("%1 records, none lost").arg(records)
-                     : LiveText::tr("%1 records, %2 lost").arg(records, number(lost));
+    return lost == 0 ? tr("%1 records, none lost").arg(records) : tr("%1 records, %2 lost").arg(records, number(lost));
 }
 
 QString recordsDetails(const LiveSnapshot& snapshot) {
     const live::LiveCounts& counts = snapshot.counts;
-    QStringList lines{
-        LiveText::tr("Steps: %1, incomplete records: %2").arg(number(counts.steps), number(counts.incomplete))};
+    QStringList lines{tr("Steps: %1, incomplete records: %2").arg(number(counts.steps), number(counts.incomplete))};
     const auto addLine = [&lines](std::int64_t count, const QString& what) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
-    addLine(counts.dropped, LiveText::tr("Dropped by the ranks"));
-    addLine(counts.undelivered, LiveText::tr("Sent but not received"));
-    addLine(counts.damaged, LiveText::tr("Damaged"));
-    addLine(counts.torn, LiveText::tr("Damaged parts of files"));
-    addLine(counts.late, LiveText::tr("Late: arrived after their step ended"));
-    addLine(counts.duplicates, LiveText::tr("Duplicates, ignored"));
-    addLine(counts.bad, LiveText::tr("Invalid values"));
+    addLine(counts.dropped, tr("Dropped by the ranks"));
+    addLine(counts.undelivered, tr("Sent but not received"));
+    addLine(counts.damaged, tr("Damaged"));
+    addLine(counts.torn, tr("Damaged parts of files"));
+    addLine(counts.late, tr("Late: arrived after their step ended"));
+    addLine(counts.duplicates, tr("Duplicates, ignored"));
+    addLine(counts.bad, tr("Invalid values"));
     if (snapshot.latency.p99 > TimeNs{0})
-        lines << LiveText::tr("Ops arrive %1 after their end (median); 99 % arrive within %2")
+        lines << tr("Ops arrive %1 after their end (median); 99 % arrive within %2")
                      .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));
     if (snapshot.checks.planned() > 0)
-        lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 mismatched")
+        lines << tr("Checks in bubbles: %1 of %2 done, %3 mismatched")
                      .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
                           number(snapshot.checks.mismatch));
     if (!snapshot.address.empty())
-        lines << LiveText::tr("Listening on %1; senders connected: %2")
-                     .arg(fromUtf8(snapshot.address))
-                     .arg(snapshot.senders);
+        lines << tr("Listening on %1; senders connected: %2").arg(fromUtf8(snapshot.address)).arg(snapshot.senders);
     for (const std::string& problem : snapshot.problems)
         lines << fromUtf8(problem);
     return lines.join(QLatin1Char('\n'));
@@ -131,27 +121,24 @@ int beganAt(const LiveAlert& alert) {
 
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
-    case LiveAlert::Kind::Mismatch: return LiveText::tr("check mismatch");
-    case LiveAlert::Kind::SenderLost: return LiveText::tr("sender %1 disconnected").arg(fromUtf8(alert.sender.name));
+    case LiveAlert::Kind::Mismatch: return tr("check mismatch");
+    case LiveAlert::Kind::SenderLost: return tr("sender %1 disconnected").arg(fromUtf8(alert.sender.name));
     case LiveAlert::Kind::RankLate:
     case LiveAlert::Kind::RankGone:
-        return LiveText::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
+        return tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
     case LiveAlert::Kind::Anomaly: break;
     }
     const QString kind = anomalyKindText(alert.anomaly->kind);
     if (!alert.anomaly->rank) return kind;
-    return LiveText::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
+    return tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
 }
 
 namespace {
 
 QString senderText(const live::StreamReceiver::SenderNews& sender) {
-    const QString reason =
-        sender.reason.empty() ? LiveText::tr("it closed the connection") : translatedText(sender.reason);
-    const QString left =
-        LiveText::tr("%Ln of the sender's streams did not end", nullptr, static_cast<int>(sender.streams));
-    return LiveText::tr("Sender %1 (%2) disconnected: %3; %4")
-        .arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
+    const QString reason = sender.reason.empty() ? tr("it closed the connection") : translatedText(sender.reason);
+    const QString left = tr("%Ln of the sender's streams did not end", nullptr, static_cast<int>(sender.streams));
+    return tr("Sender %1 (%2) disconnected: %3; %4").arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
 }
 
 } // namespace
@@ -166,8 +153,8 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     }
     QString text = sentence(liveRankText(alert.rank, snapshot));
     const QString state = rankStateText(alert.rank.state);
-    text = alert.rank.step < 0 ? LiveText::tr("%1 is %2").arg(text, state)
-                               : LiveText::tr("%1 has been %2 since step %3").arg(text, state).arg(alert.rank.step);
+    text = alert.rank.step < 0 ? tr("%1 is %2").arg(text, state)
+                               : tr("%1 has been %2 since step %3").arg(text, state).arg(alert.rank.step);
     return alert.rank.reason.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.reason));
 }
 
@@ -199,15 +186,7 @@ void LiveCauseModel::show(LiveSnapshotPtr snapshot) {
     } else {
         causes_ = std::move(now);
     }
-    if (rowCount() > added) emit dataChanged(index(added, 0), index(rowCount() - 1, ColumnCount - 1));
-}
-
-int LiveCauseModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(causes_.size());
-}
-
-int LiveCauseModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
+    touchRows(added);
 }
 
 QString LiveCauseModel::stepsText(const LiveCause& cause) const {
@@ -239,31 +218,20 @@ QString LiveCauseModel::text(const LiveCause& cause) const {
     return others.isEmpty() ? text : text + QLatin1Char('\n') + tr("Also reported: %1").arg(others.join(tr("; ")));
 }
 
-QVariant LiveCauseModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const LiveCause& cause = at(index.row());
+std::vector<ColumnModel::Column> LiveCauseModel::columns() const {
+    return {{tr("Step"), true}, {tr("Alerts"), true}, {tr("Severity")}, {tr("Problem")}};
+}
+
+QVariant LiveCauseModel::cell(std::size_t row, int column, int role) const {
+    const LiveCause& cause = causes_[row];
     if (role == kSeverityRole) return cause.last ? QVariant() : QVariant(static_cast<int>(severityOf(cause.main())));
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((index.column() <= CountColumn ? Qt::AlignRight : Qt::AlignLeft) |
-                                        Qt::AlignVCenter);
-    if (role == Qt::ToolTipRole && index.column() == TextColumn) return allText(cause);
+    if (role == Qt::ToolTipRole && column == TextColumn) return allText(cause);
     if (role != Qt::DisplayRole) return {};
-    switch (index.column()) {
+    switch (column) {
     case StepsColumn: return stepsText(cause);
     case CountColumn: return static_cast<int>(cause.alerts.size());
     case SeverityColumn: return cause.last ? tr("resolved") : severityText(severityOf(cause.main()));
     default: return text(cause);
-    }
-}
-
-QVariant LiveCauseModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    switch (section) {
-    case StepsColumn: return tr("Step");
-    case CountColumn: return tr("Alerts");
-    case SeverityColumn: return tr("Severity");
-    case TextColumn: return tr("Problem");
-    default: return {};
     }
 }
 
@@ -277,28 +245,19 @@ void LiveRankModel::show(LiveSnapshotPtr snapshot) {
         return;
     }
     snapshot_ = std::move(snapshot);
-    if (after > 0) emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
+    touchRows();
 }
 
-int LiveRankModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() || !snapshot_ ? 0 : static_cast<int>(snapshot_->ranks.size());
+std::vector<ColumnModel::Column> LiveRankModel::columns() const {
+    return {{tr("Rank")}, {tr("State")}, {tr("Step"), true}, {tr("Records"), true}, {tr("Lost"), true}, {tr("Where")}};
 }
 
-int LiveRankModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const live::LiveRank& rank = at(index.row());
+QVariant LiveRankModel::cell(std::size_t row, int column, int role) const {
+    const live::LiveRank& rank = snapshot_->ranks[row];
     if (role == kStateRole) return static_cast<int>(rank.state);
     if (role == Qt::ToolTipRole) return fromUtf8(rank.reason);
-    if (role == Qt::TextAlignmentRole) {
-        const bool counts = index.column() >= StepColumn && index.column() <= LostColumn;
-        return QVariant::fromValue<int>((counts ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    }
     if (role != Qt::DisplayRole) return {};
-    switch (index.column()) {
+    switch (column) {
     case RankColumn: return liveRankText(rank, *snapshot_);
     case StateColumn: return rankStateText(rank.state);
     case StepColumn: return rank.step < 0 ? QVariant() : QVariant(rank.step);
@@ -307,19 +266,6 @@ QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
     default: break;
     }
     return rank.host.empty() ? QString() : tr("%1, process %2").arg(fromUtf8(rank.host)).arg(rank.pid);
-}
-
-QVariant LiveRankModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    switch (section) {
-    case RankColumn: return tr("Rank");
-    case StateColumn: return tr("State");
-    case StepColumn: return tr("Step");
-    case RecordsColumn: return tr("Records");
-    case LostColumn: return tr("Lost");
-    case HostColumn: return tr("Where");
-    default: return {};
-    }
 }
 
 } // namespace bubblescope::gui

@@ -1,9 +1,7 @@
 #pragma once
 
 #include "app/gui/live/live_causes.h"
-
-#include <QAbstractTableModel>
-#include <QString>
+#include "app/gui/models/column_model.h"
 
 namespace bubblescope::gui {
 
@@ -44,23 +42,23 @@ enum class LiveState : std::uint8_t {
 [[nodiscard]] int beganAt(const LiveAlert& alert);
 
 /// Causes of the alerts of a watched run, the most recent first.
-class LiveCauseModel : public QAbstractTableModel {
+class LiveCauseModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { StepsColumn, CountColumn, SeverityColumn, TextColumn, ColumnCount };
+    enum { StepsColumn, CountColumn, SeverityColumn, TextColumn };
     static constexpr int kSeverityRole = Qt::UserRole;
 
-    explicit LiveCauseModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     /// Updates the rows: inserts new causes and removes causes without remaining alerts. Other rows are unchanged.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveCause& at(int row) const { return causes_[static_cast<std::size_t>(row)]; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return causes_.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     [[nodiscard]] QString stepsText(const LiveCause& cause) const;
@@ -72,22 +70,22 @@ private:
 };
 
 /// Ranks of a watched run and their states, by replica and rank.
-class LiveRankModel : public QAbstractTableModel {
+class LiveRankModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { RankColumn, StateColumn, StepColumn, RecordsColumn, LostColumn, HostColumn, ColumnCount };
-    static constexpr int kStateRole = Qt::UserRole; ///< role for live::RankState
+    enum { RankColumn, StateColumn, StepColumn, RecordsColumn, LostColumn, HostColumn };
+    static constexpr int kStateRole = Qt::UserRole; ///< live::RankState
 
-    explicit LiveRankModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const live::LiveRank& at(int row) const { return snapshot_->ranks[static_cast<std::size_t>(row)]; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return snapshot_ ? snapshot_->ranks.size() : 0; }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     LiveSnapshotPtr snapshot_;

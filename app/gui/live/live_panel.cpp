@@ -209,8 +209,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
 }
 
 QTableView* LivePanel::addTable(const char* name, const QString& accessible) {
-    auto* table = new QTableView(this);
-    table->setObjectName(QString::fromLatin1(name));
+    auto* table = named(new QTableView(this), name);
     table->setAccessibleName(accessible);
     styleTable(*table);
     return table;

@@ -6,7 +6,6 @@
 
 #include <QWidget>
 
-class QSplitter;
 class QTabWidget;
 class QTableView;
 

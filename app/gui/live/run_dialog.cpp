@@ -60,14 +60,12 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
     halves->addWidget(buildSchedule());
     halves->addWidget(buildFaults(), 1);
 
-    folder_->setObjectName(QStringLiteral("runFolder"));
-    folder_->setAccessibleName(tr("Folder for recordings"));
+    named(folder_, "runFolder", tr("Folder for recordings"));
     auto* choose = new QPushButton(tr("Choose…"), this);
     auto* place = new QHBoxLayout;
     place->addWidget(folder_, 1);
     place->addWidget(choose);
-    command_->setObjectName(QStringLiteral("runCommand"));
-    command_->setAccessibleName(tr("On the command line"));
+    named(command_, "runCommand", tr("On the command line"));
     command_->setReadOnly(true);
     auto* below = new QFormLayout;
     below->addRow(tr("Folder for recordings"), place);
@@ -121,9 +119,7 @@ QWidget* RunDialog::buildSchedule() {
 QWidget* RunDialog::buildFaults() {
     auto* group = new QGroupBox(tr("Faults to inject"), this);
     auto* column = new QVBoxLayout(group);
-    fault_ = new QComboBox(group);
-    fault_->setObjectName(QStringLiteral("runFault"));
-    fault_->setAccessibleName(tr("Kind of fault"));
+    fault_ = named(new QComboBox(group), "runFault", tr("Kind of fault"));
     const auto kind = [this](const QString& text, const char* fault) {
         fault_->addItem(text, QString::fromLatin1(fault));
     };
@@ -135,14 +131,11 @@ QWidget* RunDialog::buildFaults() {
     kind(tr("A rank pauses"), "pause:rank=1,step=15,op=B0,for=30ms");
     kind(tr("Records are lost"), "drop:rank=1,op=F,share=10%");
     kind(tr("A rank dies"), "die:rank=3,step=20,op=F1");
-    auto* add = new QPushButton(tr("Add"), group);
-    add->setObjectName(QStringLiteral("runAddFault"));
+    auto* add = named(new QPushButton(tr("Add"), group), "runAddFault");
     auto* row = new QHBoxLayout;
     row->addWidget(fault_, 1);
     row->addWidget(add);
-    faults_ = new QListWidget(group);
-    faults_->setObjectName(QStringLiteral("runFaults"));
-    faults_->setAccessibleName(tr("Faults to inject"));
+    faults_ = named(new QListWidget(group), "runFaults", tr("Faults to inject"));
     faults_->setToolTip(
         tr("Double-click or press F2 to edit, Delete to remove. The manual's page on running lists all faults."));
     faults_->installEventFilter(this);

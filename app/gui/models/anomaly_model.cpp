@@ -105,21 +105,13 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     if (target.rank) emit state.rankRequested(*target.rank);
 }
 
-namespace {
-
-struct AnomalyText {
-    Q_DECLARE_TR_FUNCTIONS(Anomalies)
-};
-
-} // namespace
-
 QString severityText(Severity severity) {
     switch (severity) {
-    case Severity::Serious: return AnomalyText::tr("serious");
-    case Severity::Warning: return AnomalyText::tr("warning");
+    case Severity::Serious: return tr("serious");
+    case Severity::Warning: return tr("warning");
     case Severity::Notice: break;
     }
-    return AnomalyText::tr("notice");
+    return tr("notice");
 }
 
 QString anomalyKindText(AnomalyKind kind) {
@@ -130,18 +122,18 @@ QString anomalyKindText(AnomalyKind kind) {
 
 QString anomalyPlace(const Anomaly& anomaly) {
     QStringList parts;
-    if (anomaly.replica) parts << AnomalyText::tr("replica %1").arg(*anomaly.replica);
+    if (anomaly.replica) parts << tr("replica %1").arg(*anomaly.replica);
     if (anomaly.rank && anomaly.peer) {
-        parts << AnomalyText::tr("rank %1 → %2").arg(anomaly.rank->value).arg(anomaly.peer->value);
+        parts << tr("rank %1 → %2").arg(anomaly.rank->value).arg(anomaly.peer->value);
     } else if (anomaly.rank) {
-        parts << AnomalyText::tr("rank %1").arg(anomaly.rank->value);
+        parts << tr("rank %1").arg(anomaly.rank->value);
     }
     if (anomaly.op) {
         parts << fromUtf8(opName(*anomaly.op));
     } else if (anomaly.chunk) {
-        parts << AnomalyText::tr("chunk %1").arg(anomaly.chunk->value);
+        parts << tr("chunk %1").arg(anomaly.chunk->value);
     }
-    if (anomaly.step) parts << AnomalyText::tr("step %1").arg(*anomaly.step);
+    if (anomaly.step) parts << tr("step %1").arg(*anomaly.step);
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -163,45 +155,28 @@ void AnomalyModel::show(SessionPtr session) {
     endResetModel();
 }
 
-int AnomalyModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() || !session_ ? 0 : static_cast<int>(session_->report.anomalies.size());
+std::vector<ColumnModel::Column> AnomalyModel::columns() const {
+    return {{tr("Severity")},
+            {tr("Kind")},
+            {tr("Where")},
+            {tr("Cost per step"), true, tr("Step time that would be saved without this problem")},
+            {tr("Finding")}};
 }
 
-int AnomalyModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant AnomalyModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const Anomaly& anomaly = at(index.row());
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((index.column() == Cost ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+QVariant AnomalyModel::cell(std::size_t row, int column, int role) const {
+    const Anomaly& anomaly = session_->report.anomalies[row];
     if (role == kSortRole) {
-        if (index.column() == SeverityColumn) return static_cast<int>(anomaly.severity);
-        if (index.column() == Cost) return static_cast<qlonglong>(anomaly.cost.count());
-    } else if (role != Qt::DisplayRole && (role != Qt::ToolTipRole || index.column() != Message)) {
+        if (column == SeverityColumn) return static_cast<int>(anomaly.severity);
+        if (column == Cost) return timeCell(anomaly.cost, role);
+    } else if (role != Qt::DisplayRole && (role != Qt::ToolTipRole || column != Message)) {
         return {};
     }
-    switch (index.column()) {
+    switch (column) {
     case SeverityColumn: return severityText(anomaly.severity);
     case KindColumn: return anomalyKindText(anomaly.kind);
     case Where: return anomalyPlace(anomaly);
     case Cost: return anomaly.cost > TimeNs{0} ? shortTime(anomaly.cost) : QString();
     default: return sentence(translated(anomaly.message));
-    }
-}
-
-QVariant AnomalyModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::ToolTipRole && section == Cost) return tr("Step time that would be saved without this problem");
-    if (role != Qt::DisplayRole) return {};
-    switch (section) {
-    case SeverityColumn: return tr("Severity");
-    case KindColumn: return tr("Kind");
-    case Where: return tr("Where");
-    case Cost: return tr("Cost per step");
-    case Message: return tr("Finding");
-    default: return {};
     }
 }
 

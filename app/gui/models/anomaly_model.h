@@ -1,10 +1,9 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
 #include "core/analysis/anomalies/anomaly.h"
-
-#include <QAbstractTableModel>
 
 #include <optional>
 
@@ -27,23 +26,21 @@ struct AnomalyTarget {
 void goTo(ViewState& state, const Anomaly& anomaly);
 
 /// Table of RunReport::anomalies, in the order of the report.
-class AnomalyModel : public QAbstractTableModel {
+class AnomalyModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { SeverityColumn, KindColumn, Where, Cost, Message, ColumnCount };
-    /// Role for sort keys: severity or nanoseconds.
-    static constexpr int kSortRole = Qt::UserRole;
+    enum { SeverityColumn, KindColumn, Where, Cost, Message };
 
-    explicit AnomalyModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     void show(SessionPtr session);
     [[nodiscard]] const Anomaly& at(int row) const { return session_->report.anomalies[static_cast<std::size_t>(row)]; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return session_ ? session_->report.anomalies.size() : 0; }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     SessionPtr session_;

@@ -13,10 +13,6 @@ namespace {
 
 const QString kNothing = QStringLiteral("–");
 
-bool isNumber(int column) {
-    return column >= BubbleTableModel::AsRun && column <= BubbleTableModel::Percent;
-}
-
 } // namespace
 
 void BubbleTableModel::show(SessionPtr session, int step) {
@@ -57,14 +53,6 @@ void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& 
         rows_.push_back({account.rank.value, std::nullopt, true, wait, TimeNs{0}, std::nullopt, {}, {}});
 }
 
-int BubbleTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-
-int BubbleTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
 QString BubbleTableModel::text(const Row& row, int column) const {
     const StepAnalysis& analysis = session_->analysis(step_);
     switch (column) {
@@ -103,17 +91,27 @@ QVariant BubbleTableModel::raw(const Row& row, int column) const {
     }
 }
 
-QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const Row& row = rows_[static_cast<std::size_t>(index.row())];
+std::vector<ColumnModel::Column> BubbleTableModel::columns() const {
+    return {{tr("Rank")},
+            {tr("Position")},
+            {tr("As run"), true, tr("Idle time at this position, as executed.")},
+            {tr("Observed"), true,
+             tr("Idle time at this position after consolidation: ops are moved later within their slack, so idle time "
+                "gathers where the closed form counts it. The step time does not change.")},
+            {tr("Closed form"), true, tr("Value of the schedule's formula for the typical op times of this step.")},
+            {tr("Difference"), true, tr("Observed minus closed form.")},
+            {tr("Diff. %"), true},
+            {tr("Expression")}};
+}
+
+QVariant BubbleTableModel::cell(std::size_t row_index, int column, int role) const {
+    const Row& row = rows_[row_index];
     switch (role) {
-    case Qt::DisplayRole: return text(row, index.column());
-    case kSortRole: return raw(row, index.column());
+    case Qt::DisplayRole: return text(row, column);
+    case kSortRole: return raw(row, column);
     case kTotalRole: return !row.position && !row.wait;
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue<int>((isNumber(index.column()) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
-        if (index.column() == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
+        if (column == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
         if (row.wait)
             return tr("Time from the end of the rank's own step to the end of the slowest replica's step. Not part of "
                       "the pipeline bubble.");
@@ -126,34 +124,6 @@ QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
         }
         return {};
     default: return {};
-    }
-}
-
-QVariant BubbleTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    if (role == Qt::ToolTipRole) {
-        switch (section) {
-        case AsRun: return tr("Idle time at this position, as executed.");
-        case Observed:
-            return tr("Idle time at this position after consolidation: ops are moved later within their slack, so idle "
-                      "time gathers where the closed form counts it. The step time does not change.");
-        case Form: return tr("Value of the schedule's formula for the typical op times of this step.");
-        case Difference: return tr("Observed minus closed form.");
-        default: return {};
-        }
-    }
-    if (role != Qt::DisplayRole) return {};
-    switch (section) {
-    case RankColumn: return tr("Rank");
-    case PositionColumn: return tr("Position");
-    case AsRun: return tr("As run");
-    case Observed: return tr("Observed");
-    case Form: return tr("Closed form");
-    case Difference: return tr("Difference");
-    case Percent: return tr("Diff. %");
-    default: return tr("Expression");
     }
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/session.h"
-
-#include <QAbstractTableModel>
 
 #include <optional>
 
@@ -10,26 +9,19 @@ namespace bubblescope::gui {
 
 /// Bubbles of one step, with a row per rank and position that has a bubble (executed, observed after consolidation, or
 /// in closed form), and a total per rank. Read-only view of a session.
-class BubbleTableModel : public QAbstractTableModel {
+class BubbleTableModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression, ColumnCount };
-    /// Role for sort keys: integer nanoseconds, fractions or ranks.
-    static constexpr int kSortRole = Qt::UserRole;
-    /// Role that is true for the total of a rank.
+    enum { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression };
+    /// True for a rank's total.
     static constexpr int kTotalRole = Qt::UserRole + 1;
 
-    explicit BubbleTableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     /// `step` is an index in Run::steps. A null session clears the table.
     void show(SessionPtr session, int step);
     [[nodiscard]] bool shows(const SessionPtr& session, int step) const { return session == session_ && step == step_; }
-
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
     /// Longest executed bubble at the rank and position of the row, or the rank's wait for the other replicas. None for
     /// totals and for positions without executed bubbles.
@@ -39,6 +31,11 @@ public:
     [[nodiscard]] int rankOf(int row) const;
     /// Row that includes `bubble`; −1 if the bubble belongs to another step.
     [[nodiscard]] int rowOf(const ItemRef& bubble) const;
+
+protected:
+    [[nodiscard]] std::size_t rows() const override { return rows_.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     struct Row {

@@ -15,22 +15,18 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct ComparisonText {
-    Q_DECLARE_TR_FUNCTIONS(Comparison)
-};
-
 QString phaseText(Phase phase) {
     switch (phase) {
-    case Phase::WarmUp: return ComparisonText::tr("warm-up");
-    case Phase::Steady: return ComparisonText::tr("steady");
+    case Phase::WarmUp: return tr("warm-up");
+    case Phase::Steady: return tr("steady");
     case Phase::CoolDown: break;
     }
-    return ComparisonText::tr("cool-down");
+    return tr("cool-down");
 }
 
 QString placeText(const MeasureKey& key) {
-    const QString rank = ComparisonText::tr("Rank %1").arg(key.rank);
-    return key.replica == 0 ? rank : ComparisonText::tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
+    const QString rank = tr("Rank %1").arg(key.rank);
+    return key.replica == 0 ? rank : tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
 }
 
 } // namespace
@@ -107,8 +103,7 @@ Sentence partText(ActivityPart part) {
 }
 
 QString ownerText(const ActivityChange& change) {
-    return change.of_step ? ComparisonText::tr("Typical step")
-                          : ComparisonText::tr("Rank %1 · %2").arg(change.rank).arg(fromUtf8(change.device));
+    return change.of_step ? tr("Typical step") : tr("Rank %1 · %2").arg(change.rank).arg(fromUtf8(change.device));
 }
 
 } // namespace
@@ -135,7 +130,7 @@ QString activityText(const ActivityComparison& comparison) {
     const ActivityChange& first = changes.front();
     QString step;
     if (first.of_step)
-        step = ComparisonText::tr("%1: the typical step went from %2 to %3 (%4).")
+        step = tr("%1: the typical step went from %2 to %3 (%4).")
                    .arg(comparison.after_name, shortTime(first.a), shortTime(first.b), timeDelta(first.b - first.a));
     const ActivityChange* most = nullptr;
     for (const ActivityChange& change : changes) {
@@ -145,7 +140,7 @@ QString activityText(const ActivityComparison& comparison) {
     }
     if (most == nullptr) return step;
     const QString largest =
-        ComparisonText::tr("Largest change: %1, %2, from %3 to %4 of the time.")
+        tr("Largest change: %1, %2, from %3 to %4 of the time.")
             .arg(ownerText(*most), translated(partText(most->part)), percent(most->share_a), percent(most->share_b));
     return step.isEmpty() ? QStringLiteral("%1: %2").arg(comparison.after_name, largest)
                           : step + QLatin1Char(' ') + largest;
@@ -154,39 +149,34 @@ QString activityText(const ActivityComparison& comparison) {
 QString measureText(const MeasureKey& key) {
     const QChar letter = QChar::fromLatin1(opLetter(key.kind));
     switch (key.subject) {
-    case Subject::Step: return ComparisonText::tr("Step time");
-    case Subject::RankBubble: return ComparisonText::tr("%1: total idle time").arg(placeText(key));
+    case Subject::Step: return tr("Step time");
+    case Subject::RankBubble: return tr("%1: total idle time").arg(placeText(key));
     case Subject::Bubble:
-        return ComparisonText::tr("%1: idle time %2")
+        return tr("%1: idle time %2")
             .arg(placeText(key),
                  QCoreApplication::translate("Position", std::string(positionName(key.position)).c_str()));
-    case Subject::StageWork: return ComparisonText::tr("Stage %1: all its ops").arg(key.stage);
+    case Subject::StageWork: return tr("Stage %1: all its ops").arg(key.stage);
     case Subject::OpGroup:
-        return ComparisonText::tr("%1: %2 of chunk %3, %4")
-            .arg(placeText(key), letter)
-            .arg(key.chunk)
-            .arg(phaseText(key.phase));
+        return tr("%1: %2 of chunk %3, %4").arg(placeText(key), letter).arg(key.chunk).arg(phaseText(key.phase));
     case Subject::Transfer:
-        return key.payload == Payload::Activation
-                   ? ComparisonText::tr("%1 to %2: activation").arg(placeText(key)).arg(key.peer)
-                   : ComparisonText::tr("%1 to %2: gradient").arg(placeText(key)).arg(key.peer);
+        return key.payload == Payload::Activation ? tr("%1 to %2: activation").arg(placeText(key)).arg(key.peer)
+                                                  : tr("%1 to %2: gradient").arg(placeText(key)).arg(key.peer);
     case Subject::Op: break;
     }
     const Op op{key.kind, Microbatch{key.microbatch}, Chunk{key.chunk}, key.sequence};
-    return ComparisonText::tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
+    return tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
 }
 
 QString causeText(const RunComparison& result) {
     const std::optional<RankFactor> slow = rankFactor(result);
     if (!slow) return {};
     const QString factor = ratioText(slow->factor > 1 ? slow->factor : 1 / slow->factor);
-    const QString rank = slow->replica == 0
-                             ? ComparisonText::tr("Rank %1").arg(slow->rank)
-                             : ComparisonText::tr("Replica %1, rank %2").arg(slow->replica).arg(slow->rank);
-    const QString what = slow->factor > 1 ? ComparisonText::tr("%1 became %2 × slower in every op").arg(rank, factor)
-                                          : ComparisonText::tr("%1 became %2 × faster in every op").arg(rank, factor);
-    if (!slow->alone || !result.step_changed) return ComparisonText::tr("%1.").arg(what);
-    return ComparisonText::tr("%1; this alone explains %2 per step.").arg(what, timeDelta(result.step.shift));
+    const QString rank = slow->replica == 0 ? tr("Rank %1").arg(slow->rank)
+                                            : tr("Replica %1, rank %2").arg(slow->replica).arg(slow->rank);
+    const QString what = slow->factor > 1 ? tr("%1 became %2 × slower in every op").arg(rank, factor)
+                                          : tr("%1 became %2 × faster in every op").arg(rank, factor);
+    if (!slow->alone || !result.step_changed) return tr("%1.").arg(what);
+    return tr("%1; this alone explains %2 per step.").arg(what, timeDelta(result.step.shift));
 }
 
 std::vector<Highlight> placesOf(const Session& session, int place, const MeasureKey& key) {
@@ -282,14 +272,6 @@ void ComparisonModel::show(ComparisonPtr comparison) {
     endResetModel();
 }
 
-int ComparisonModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-
-int ComparisonModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
 QVariant ComparisonModel::sortValue(const Change& change, int column) {
     const auto ns = [](TimeNs time) { return QVariant::fromValue<qlonglong>(time.count()); };
     switch (column) {
@@ -314,41 +296,29 @@ QString ComparisonModel::text(const Change& change, int column) {
         return QStringLiteral("%1 (%2)").arg(by, relativeChange(fraction));
     }
     case PerStep: return timeDelta(change.per_step);
-    case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : ComparisonText::tr("untested");
+    case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : tr("untested");
     default: return {};
     }
 }
 
-QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
-    if (!index.isValid()) return {};
-    const Change& change = at(index.row());
-    if (role == Qt::DisplayRole) return text(change, index.column());
-    if (role == kSortRole) return sortValue(change, index.column());
-    if (role == Qt::TextAlignmentRole)
-        return int(Qt::AlignVCenter | (index.column() == What ? Qt::AlignLeft : Qt::AlignRight));
-    if (role == Qt::ToolTipRole && index.column() == What) return measureText(change.key);
-    if (role == Qt::ToolTipRole && index.column() == ChangeColumn && change.chance)
-        return ComparisonText::tr("95 % confidence interval: %1 to %2")
-            .arg(timeDelta(change.low), timeDelta(change.high));
+std::vector<ColumnModel::Column> ComparisonModel::columns() const {
+    return {{tr("Item")},
+            {tr("Open run"), true},
+            {tr("Other run"), true},
+            {tr("Change"), true},
+            {tr("Per step"), true},
+            {tr("p-value"), true,
+             tr("Probability that any of the differences would be this large if the runs were equal")}};
+}
+
+QVariant ComparisonModel::cell(std::size_t row, int column, int role) const {
+    const Change& change = rows_[row];
+    if (role == Qt::DisplayRole) return text(change, column);
+    if (role == kSortRole) return sortValue(change, column);
+    if (role == Qt::ToolTipRole && column == What) return measureText(change.key);
+    if (role == Qt::ToolTipRole && column == ChangeColumn && change.chance)
+        return tr("95 % confidence interval: %1 to %2").arg(timeDelta(change.low), timeDelta(change.high));
     return {};
-}
-
-QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::TextAlignmentRole)
-        return int(Qt::AlignVCenter | (section == What ? Qt::AlignLeft : Qt::AlignRight));
-    if (role == Qt::ToolTipRole && section == Chance)
-        return ComparisonText::tr("Probability that any of the differences would be this large if the runs were equal");
-    if (role != Qt::DisplayRole) return {};
-    switch (section) {
-    case What: return ComparisonText::tr("Item");
-    case Before: return ComparisonText::tr("Open run");
-    case After: return ComparisonText::tr("Other run");
-    case ChangeColumn: return ComparisonText::tr("Change");
-    case PerStep: return ComparisonText::tr("Per step");
-    case Chance: return ComparisonText::tr("p-value");
-    default: return {};
-    }
 }
 
 } // namespace bubblescope::gui

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/view_state.h"
 #include "core/analysis/comparison/compare_runs.h"
 #include "core/analysis/devices/compare_activity.h"
 #include "core/report/document.h"
 
-#include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 #include <QString>
 
@@ -60,25 +60,23 @@ using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
 
 /// Table with the step time in the first row, followed by all changes, sorted by their effect on a step.
-class ComparisonModel : public QAbstractTableModel {
+class ComparisonModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { What, Before, After, ChangeColumn, PerStep, Chance, ColumnCount };
-    /// Role for sort keys: nanoseconds or p-values.
-    static constexpr int kSortRole = Qt::UserRole;
+    enum { What, Before, After, ChangeColumn, PerStep, Chance };
 
-    explicit ComparisonModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     void show(ComparisonPtr comparison);
     [[nodiscard]] const Change& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
     /// See CompareLimits.
     [[nodiscard]] double alpha() const { return alpha_; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return rows_.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     [[nodiscard]] static QVariant sortValue(const Change& change, int column);

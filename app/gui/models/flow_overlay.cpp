@@ -5,17 +5,11 @@
 #include "core/analysis/attribution/attribution.h"
 #include "core/timeline/transfers.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 
 namespace bubblescope::gui {
 
 namespace {
-
-struct FlowText {
-    Q_DECLARE_TR_FUNCTIONS(FlowOverlay)
-};
 
 std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
@@ -100,7 +94,7 @@ std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
 
 Path StepFlows::findCriticalPath() const {
     Path out;
-    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("Finding the critical path …");
+    if (session_->lacksDiagnosis(step_)) out.caption = tr("Finding the critical path …");
     const StepDiagnosis* known = session_->knownDiagnosis(step_);
     if (indexOf(step_) >= session_->report.accounts.size() || known == nullptr) return out;
     const StepDiagnosis& diagnosis = *known;
@@ -124,7 +118,7 @@ Path StepFlows::findCriticalPath() const {
     const CriticalPath& path = diagnosis.path;
     const TimeNs in_transfers = path.delayed[bubblescope::indexOf(Cause::Communication)];
     const TimeNs late = path.delayed[bubblescope::indexOf(Cause::LateStart)];
-    out.caption = FlowText::tr("Critical path of %1: ops %2, transfers %3, late starts %4, other delays %5")
+    out.caption = tr("Critical path of %1: ops %2, transfers %3, late starts %4, other delays %5")
                       .arg(shortTime(wall), shortTime(path.ops), shortTime(path.transfers + in_transfers),
                            shortTime(late), shortTime(path.delays - in_transfers - late));
     return out;
@@ -146,7 +140,7 @@ Path StepFlows::findMicrobatch(const ItemRef& item) const {
     }
     out.arrows = arrowsOf(step, step_, slice);
     if (!out.stretches.empty())
-        out.caption = FlowText::tr("Micro-batch %1: ops: %2; time from first to last: %3")
+        out.caption = tr("Micro-batch %1: ops: %2; time from first to last: %3")
                           .arg(slice->microbatch.value)
                           .arg(out.stretches.size())
                           .arg(shortTime(extent.length()));
@@ -160,7 +154,7 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
 Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("Finding what this bubble waits for …");
+    if (session_->lacksDiagnosis(step_)) out.caption = tr("Finding what this bubble waits for …");
     const std::optional<AttributedBubble> blamed = attributionOf(*session_, bubble);
     if (!blamed) return out;
     if (!bindings_) {
@@ -200,8 +194,8 @@ std::optional<AttributedBubble> attributionOf(const Session& session, const Item
 QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
         return blamed.usual >= blamed.end - blamed.start
-                   ? FlowText::tr("The schedule itself: with typical op times, its order has the same wait here")
-                   : FlowText::tr("Nothing on the wait chain of this bubble took longer than usual");
+                   ? tr("The schedule itself: with typical op times, its order has the same wait here")
+                   : tr("Nothing on the wait chain of this bubble took longer than usual");
     }
     const StepDiagnosis& diagnosis = *session.knownDiagnosis(step);
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);
@@ -209,16 +203,14 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
     const QString by = shortTime(blamed.cause->time);
     QString text;
     switch (blamed.cause->kind) {
-    case RootCauseKind::SlowStage:
-        text = FlowText::tr("%1 of rank %2: its stage takes %3 longer than the typical stage");
-        break;
+    case RootCauseKind::SlowStage: text = tr("%1 of rank %2: its stage takes %3 longer than the typical stage"); break;
     case RootCauseKind::SlowRank:
-    case RootCauseKind::SlowOp: text = FlowText::tr("%1 of rank %2 took %3 longer than usual for its stage"); break;
-    case RootCauseKind::SlowLink: text = FlowText::tr("The transfer to %1 of rank %2 took %3 longer than usual"); break;
-    case RootCauseKind::InTransfer: text = FlowText::tr("%1 of rank %2 started %3 late, during transfers"); break;
-    case RootCauseKind::Blocked: text = FlowText::tr("%1 of rank %2 started %3 late, blocked by its peer"); break;
-    case RootCauseKind::ReplayedWork: text = FlowText::tr("%1 of rank %2 started %3 late, after replayed work"); break;
-    case RootCauseKind::LateStart: text = FlowText::tr("%1 of rank %2 started %3 late"); break;
+    case RootCauseKind::SlowOp: text = tr("%1 of rank %2 took %3 longer than usual for its stage"); break;
+    case RootCauseKind::SlowLink: text = tr("The transfer to %1 of rank %2 took %3 longer than usual"); break;
+    case RootCauseKind::InTransfer: text = tr("%1 of rank %2 started %3 late, during transfers"); break;
+    case RootCauseKind::Blocked: text = tr("%1 of rank %2 started %3 late, blocked by its peer"); break;
+    case RootCauseKind::ReplayedWork: text = tr("%1 of rank %2 started %3 late, after replayed work"); break;
+    case RootCauseKind::LateStart: text = tr("%1 of rank %2 started %3 late"); break;
     }
     return text.arg(op).arg(place.rank.value).arg(by);
 }

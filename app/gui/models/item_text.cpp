@@ -20,10 +20,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct ItemText {
-    Q_DECLARE_TR_FUNCTIONS(ItemText)
-};
-
 QString number(int value) {
     return QString::number(value);
 }
@@ -31,48 +27,44 @@ QString number(int value) {
 QString commKindText(const CommSpan& span) {
     const bool activation = span.payload == Payload::Activation;
     switch (span.kind) {
-    case CommKind::Send: return activation ? ItemText::tr("Send activation") : ItemText::tr("Send gradient");
-    case CommKind::Receive: return activation ? ItemText::tr("Receive activation") : ItemText::tr("Receive gradient");
+    case CommKind::Send: return activation ? tr("Send activation") : tr("Send gradient");
+    case CommKind::Receive: return activation ? tr("Receive activation") : tr("Receive gradient");
     case CommKind::Wait: break;
-    case CommKind::Collective:
-        return activation ? ItemText::tr("All-reduce of activations") : ItemText::tr("All-reduce of gradients");
+    case CommKind::Collective: return activation ? tr("All-reduce of activations") : tr("All-reduce of gradients");
     }
-    return activation ? ItemText::tr("Wait for activation") : ItemText::tr("Wait for gradient");
+    return activation ? tr("Wait for activation") : tr("Wait for gradient");
 }
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
     if (!session.hasSteps())
-        return out.facts.push_back({ItemText::tr("Process"), lineName(session, session.lanes.lineOf(item)),
-                                    ItemText::tr("Process that recorded this item.")});
+        return out.facts.push_back(
+            {tr("Process"), lineName(session, session.lanes.lineOf(item)), tr("Process that recorded this item.")});
     if (session.lanes.replicas().size() > 1)
-        out.facts.push_back({ItemText::tr("Replica"), number(session.step(item.step).replica),
-                             ItemText::tr("One of %1 pipelines that run the same step at the same time.")
-                                 .arg(session.lanes.replicas().size())});
-    out.facts.push_back({ItemText::tr("Rank"), number(item.rank), ItemText::tr("Position in the pipeline, from 0.")});
+        out.facts.push_back(
+            {tr("Replica"), number(session.step(item.step).replica),
+             tr("One of %1 pipelines that run the same step at the same time.").arg(session.lanes.replicas().size())});
+    out.facts.push_back({tr("Rank"), number(item.rank), tr("Position in the pipeline, from 0.")});
     QString step = number(session.step(item.step).index);
     const StepValues values = valuesOf(session.values, session.step(item.step));
-    if (values.loss) step += ItemText::tr(", loss %1").arg(QLocale().toString(*values.loss, 'g', 5));
-    if (values.tokens) step += ItemText::tr(", %Ln token(s)", nullptr, static_cast<int>(*values.tokens));
-    out.facts.push_back({ItemText::tr("Step"), step, ItemText::tr("Training iteration.")});
+    if (values.loss) step += tr(", loss %1").arg(QLocale().toString(*values.loss, 'g', 5));
+    if (values.tokens) step += tr(", %Ln token(s)", nullptr, static_cast<int>(*values.tokens));
+    out.facts.push_back({tr("Step"), step, tr("Training iteration.")});
 }
 
 void addDuration(ItemDescription& out, const Session& session, const ItemRef& item) {
     const bool open = item.kind == ItemKind::Slice && session.run.trace->isOpen(session.slice(item));
     const QString duration = exactTime(session.range(item).length());
-    out.facts.push_back({ItemText::tr("Duration"), open ? ItemText::tr("%1 (never ended)").arg(duration) : duration,
-                         ItemText::tr("Time from start to end, including nested slices.")});
+    out.facts.push_back({tr("Duration"), open ? tr("%1 (never ended)").arg(duration) : duration,
+                         tr("Time from start to end, including nested slices.")});
 }
 
 void addEnds(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
     const TimeNs origin = session.originOf(item.step);
     const bool steps = session.hasSteps();
-    const QString since =
-        steps ? ItemText::tr("Time since the step's first op.") : ItemText::tr("Time since the trace's first event.");
-    out.facts.push_back(
-        {steps ? ItemText::tr("Start in step") : ItemText::tr("Start"), exactTime(range.begin - origin), since, true});
-    out.facts.push_back(
-        {steps ? ItemText::tr("End in step") : ItemText::tr("End"), exactTime(range.end - origin), since, true});
+    const QString since = steps ? tr("Time since the step's first op.") : tr("Time since the trace's first event.");
+    out.facts.push_back({steps ? tr("Start in step") : tr("Start"), exactTime(range.begin - origin), since, true});
+    out.facts.push_back({steps ? tr("End in step") : tr("End"), exactTime(range.end - origin), since, true});
 }
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
@@ -100,13 +92,13 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     if (kernels.count == 0) return;
     const TimeNs idle = session.step(item.step).detailsOf(session.op(item)).device_idle;
     if (idle > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Device idle during the op"), exactTime(idle),
-                             ItemText::tr("The device had nothing to run: the host launched too late.")});
+        out.facts.push_back({tr("Device idle during the op"), exactTime(idle),
+                             tr("The device had nothing to run: the host launched too late.")});
     out.facts.push_back(
-        {ItemText::tr("Kernels"), QString::number(kernels.count),
-         ItemText::tr("Kernels, copies and memsets that started during the op. The longest ones are listed by name.")});
+        {tr("Kernels"), QString::number(kernels.count),
+         tr("Kernels, copies and memsets that started during the op. The longest ones are listed by name.")});
     for (const OpKernels::Named& each : kernels.longest) {
-        out.facts.push_back({elided(each.name), ItemText::tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
+        out.facts.push_back({elided(each.name), tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
                              QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size())), true});
     }
 }
@@ -114,28 +106,27 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
 /// Adds the op's place in the model.
 void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int rank) {
     if (op.kind == OpKind::Optimizer) return;
-    out.facts.push_back({ItemText::tr("Micro-batch"), number(op.microbatch.value),
-                         ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
+    out.facts.push_back({tr("Micro-batch"), number(op.microbatch.value),
+                         tr("Part of a batch that passes through the pipeline on its own.")});
     if (step.vpp > 1)
-        out.facts.push_back({ItemText::tr("Chunk"), number(op.chunk.value),
-                             ItemText::tr("Index of the model part on its rank, from 0.")});
+        out.facts.push_back({tr("Chunk"), number(op.chunk.value), tr("Index of the model part on its rank, from 0.")});
     out.facts.push_back(
-        {ItemText::tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
-         ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
+        {tr("Stage"), number(step.stageOf(Rank(rank), op.chunk).value),
+         tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
 }
 
 ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const StepTimeline& step = session.step(item.step);
     const TimelineOp& op = session.op(item);
     ItemDescription out;
-    out.title = ItemText::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
+    out.title = tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
     addDuration(out, session, item);
     addSimilarOps(out, session, item);
-    out.facts.push_back({ItemText::tr("Wait before it"), exactTime(waitBefore(session, item)),
-                         ItemText::tr("Idle time of the rank between its previous op and this one.")});
+    out.facts.push_back({tr("Wait before it"), exactTime(waitBefore(session, item)),
+                         tr("Idle time of the rank between its previous op and this one.")});
     if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
-        out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
-                             ItemText::tr("Time from the op's end on the emulated device clock to its real end.")});
+        out.facts.push_back({tr("Lateness"), exactTime(lateness),
+                             tr("Time from the op's end on the emulated device clock to its real end.")});
     addPlace(out, session, item);
     addStage(out, step, op.op, item.rank);
     addKernels(out, session, item);
@@ -146,15 +137,15 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
 QString comparisonNote(const StepAnalysis& analysis, const FormComparison& comparison) {
     switch (comparison.kind) {
     case FormComparison::Kind::NoForm:
-        return analysis.form_note.empty() ? ItemText::tr("This schedule has no closed form here.")
-                                          : ItemText::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
+        return analysis.form_note.empty() ? tr("This schedule has no closed form here.")
+                                          : tr("No closed form: %1.").arg(translatedText(analysis.form_note));
     case FormComparison::Kind::NotInForm:
-        return ItemText::tr("The closed form assumes equal op times and has no bubble at this position.");
+        return tr("The closed form assumes equal op times and has no bubble at this position.");
     case FormComparison::Kind::Several:
-        return ItemText::tr("Several bubbles share this position; the closed form is for their sum.");
+        return tr("Several bubbles share this position; the closed form is for their sum.");
     case FormComparison::Kind::Moved:
-        return ItemText::tr("Ops ran earlier than necessary, so part of this position's idle time moved elsewhere. "
-                            "Compare the consolidated value with the closed form.");
+        return tr("Ops ran earlier than necessary, so part of this position's idle time moved elsewhere. "
+                  "Compare the consolidated value with the closed form.");
     case FormComparison::Kind::Comparable: break;
     }
     return {};
@@ -164,10 +155,9 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
 void addCause(ItemDescription& out, const Session& session, const ItemRef& item) {
     const std::optional<AttributedBubble> blamed = attributionOf(session, item);
     if (!blamed && !session.lacksDiagnosis(item.step)) return;
-    out.facts.push_back(
-        {ItemText::tr("Attributed to"),
-         blamed ? causeText(session, item.step, *blamed) : ItemText::tr("not determined yet"),
-         ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
+    out.facts.push_back({tr("Attributed to"),
+                         blamed ? causeText(session, item.step, *blamed) : tr("not determined yet"),
+                         tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
 }
 
 /// Adds a position's idle time, and its value in closed form.
@@ -178,26 +168,26 @@ void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Posit
     const bool known = analysis.positionsKnown();
     const TimeNs observed = account.observed[position];
     if (known) {
-        out.facts.push_back({ItemText::tr("Excess over closed form"), timeDelta(observed - comparison.expected),
-                             ItemText::tr("Idle time of this rank at this position, minus the closed form.")});
-        out.facts.push_back({ItemText::tr("Closed form"), shortTime(comparison.expected),
-                             ItemText::tr("Idle time that the schedule requires here if all ops of a kind take their "
-                                          "typical time.")});
+        out.facts.push_back({tr("Excess over closed form"), timeDelta(observed - comparison.expected),
+                             tr("Idle time of this rank at this position, minus the closed form.")});
+        out.facts.push_back({tr("Closed form"), shortTime(comparison.expected),
+                             tr("Idle time that the schedule requires here if all ops of a kind take their "
+                                "typical time.")});
     }
-    out.facts.push_back({ItemText::tr("Position (as executed)"), shortTime(account.executed[position]),
-                         ItemText::tr("All bubbles of this rank at this position, as executed."), true});
+    out.facts.push_back({tr("Position (as executed)"), shortTime(account.executed[position]),
+                         tr("All bubbles of this rank at this position, as executed."), true});
     if (known) {
-        out.facts.push_back({ItemText::tr("Position (consolidated)"), shortTime(observed),
-                             ItemText::tr("This rank and position after consolidation: ops are moved within their "
-                                          "slack, so idle time gathers where the closed form counts it."),
+        out.facts.push_back({tr("Position (consolidated)"), shortTime(observed),
+                             tr("This rank and position after consolidation: ops are moved within their "
+                                "slack, so idle time gathers where the closed form counts it."),
                              true});
         if (comparison.form != nullptr)
-            out.facts.push_back({ItemText::tr("Expression"), fromUtf8(comparison.form->expression),
-                                 fromUtf8(comparison.form->domain), true});
+            out.facts.push_back(
+                {tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain), true});
     }
     if (account.replay > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Checked share of the rank's bubble"), exactTime(account.replay),
-                             ItemText::tr("The part with checks; the rest is idle."), true});
+        out.facts.push_back({tr("Checked share of the rank's bubble"), exactTime(account.replay),
+                             tr("The part with checks; the rest is idle."), true});
 }
 
 ItemDescription describeBubble(const Session& session, const ItemRef& item) {
@@ -205,7 +195,7 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     const Bubble& bubble = session.bubble(item);
     const FormComparison comparison = compareWithForm(analysis, bubble);
     ItemDescription out;
-    out.title = ItemText::tr("Bubble %1").arg(positionText(analysis, bubble.position));
+    out.title = tr("Bubble %1").arg(positionText(analysis, bubble.position));
     addCause(out, session, item);
     addDuration(out, session, item);
     addForm(out, analysis, item.rank, bubble.position, comparison);
@@ -223,17 +213,16 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     addPlace(out, session, item);
     const bool collective = span.kind == CommKind::Collective;
     if (!collective) {
-        out.facts.push_back({span.kind == CommKind::Send ? ItemText::tr("To rank") : ItemText::tr("From rank"),
-                             number(span.peer.value), ItemText::tr("Rank at the other end of the transfer.")});
+        out.facts.push_back({span.kind == CommKind::Send ? tr("To rank") : tr("From rank"), number(span.peer.value),
+                             tr("Rank at the other end of the transfer.")});
     }
-    out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value),
-                         ItemText::tr("Part of a batch that passes through the pipeline on its own.")});
+    out.facts.push_back({tr("Micro-batch"), number(span.microbatch.value),
+                         tr("Part of a batch that passes through the pipeline on its own.")});
     if (collective) {
-        out.facts.push_back({ItemText::tr("Stage"), number(span.stage.value),
-                             ItemText::tr("The ranks of this stage add up their partial results.")});
-    } else {
         out.facts.push_back(
-            {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("Stage that consumes the data.")});
+            {tr("Stage"), number(span.stage.value), tr("The ranks of this stage add up their partial results.")});
+    } else {
+        out.facts.push_back({tr("For stage"), number(span.stage.value), tr("Stage that consumes the data.")});
     }
     addTimes(out, session, item);
     return out;
@@ -257,16 +246,14 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     ItemDescription out;
     out.title = view(trace.name(slice));
     if (!trace.category(slice).empty())
-        out.facts.push_back(
-            {ItemText::tr("Category"), view(trace.category(slice)), ItemText::tr("Category recorded in the trace.")});
+        out.facts.push_back({tr("Category"), view(trace.category(slice)), tr("Category recorded in the trace.")});
     if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
-        out.facts.push_back({ItemText::tr("Lane"), lane->name(), ItemText::tr("Thread or stream that ran the slice.")});
+        out.facts.push_back({tr("Lane"), lane->name(), tr("Thread or stream that ran the slice.")});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
-        out.facts.push_back(
-            {ItemText::tr("Enclosing op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("Press [ to go there.")});
+        out.facts.push_back({tr("Enclosing op"), fromUtf8(opName(session.op(op).op)), tr("Press [ to go there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMaxArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
@@ -288,20 +275,17 @@ std::vector<QString> checkLabels(const CheckRecord& check) {
 ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     const CheckRecord& check = session.check(item);
     ItemDescription out;
-    out.title = ItemText::tr("%1 of %2: %3")
-                    .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
+    out.title =
+        tr("%1 of %2: %3").arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back(
-        {ItemText::tr("Layer"), number(check.layer), ItemText::tr("Index of the layer in the whole model.")});
+    out.facts.push_back({tr("Layer"), number(check.layer), tr("Index of the layer in the whole model.")});
     if (!check.tensor.empty())
-        out.facts.push_back(
-            {ItemText::tr("Tensor"), fromUtf8(check.tensor), ItemText::tr("The tensor that was compared.")});
+        out.facts.push_back({tr("Tensor"), fromUtf8(check.tensor), tr("The tensor that was compared.")});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
-        out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)),
-                             ItemText::tr("Difference between the original and the repeated result.")});
-        out.facts.push_back(
-            {ItemText::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
+        out.facts.push_back({tr("Difference"), translated(differenceText(check)),
+                             tr("Difference between the original and the repeated result.")});
+        out.facts.push_back({tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
         out.note = sentence(translated(verdictText(check)));
     }
     return out;
@@ -319,16 +303,16 @@ const StepTimeline& slowestReplica(const Session& session, int place) {
 ItemDescription describeReplicaWait(const Session& session, const ItemRef& item) {
     const StepTimeline& slowest = slowestReplica(session, item.step);
     ItemDescription out;
-    out.title = ItemText::tr("Waiting for replica %1").arg(slowest.replica);
+    out.title = tr("Waiting for replica %1").arg(slowest.replica);
     addPlace(out, session, item);
     addTimes(out, session, item);
-    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(session.step(item.step).replica),
+    out.facts.push_back({tr("Replica %1 takes").arg(session.step(item.step).replica),
                          exactTime(session.step(item.step).wall()),
-                         ItemText::tr("Time from the rank's first op in the step to its last.")});
-    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()),
-                         ItemText::tr("The slowest replica.")});
-    out.note = ItemText::tr(
-        "This replica's pipeline has ended. Gradients are exchanged as soon as the slowest replica has ended too.");
+                         tr("Time from the rank's first op in the step to its last.")});
+    out.facts.push_back(
+        {tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()), tr("The slowest replica.")});
+    out.note =
+        tr("This replica's pipeline has ended. Gradients are exchanged as soon as the slowest replica has ended too.");
     return out;
 }
 
@@ -338,8 +322,7 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {ItemText::tr("%1 · closed form %2").arg(own, form),
-            own + QLatin1Char('\n') + ItemText::tr("closed form %1").arg(form), own};
+    return {tr("%1 · closed form %2").arg(own, form), own + QLatin1Char('\n') + tr("closed form %1").arg(form), own};
 }
 
 } // namespace
@@ -348,7 +331,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     switch (item.kind) {
     case ItemKind::Op: {
         const Op& op = session.op(item).op;
-        if (op.kind == OpKind::Optimizer) return {ItemText::tr("optimizer"), QStringLiteral("O")};
+        if (op.kind == OpKind::Optimizer) return {tr("optimizer"), QStringLiteral("O")};
         const QString microbatch = number(op.microbatch.value);
         if (session.step(item.step).vpp > 1) return {fromUtf8(opName(op)), microbatch};
         return {QChar::fromLatin1(opLetter(op.kind)) + microbatch, microbatch};
@@ -358,8 +341,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     case ItemKind::Check: return checkLabels(session.check(item));
     case ItemKind::ReplicaWait: {
         const QString time = shortTime(session.range(item).length());
-        return {ItemText::tr("waits for replica %1: %2").arg(slowestReplica(session, item.step).replica).arg(time),
-                time};
+        return {tr("waits for replica %1: %2").arg(slowestReplica(session, item.step).replica).arg(time), time};
     }
     case ItemKind::Slice:
     case ItemKind::None: break;
@@ -388,9 +370,9 @@ QString sharesText(const RoleTimes& shares, TimeNs length) {
     std::vector<std::pair<TimeNs, QString>> parts;
     for (const auto& [role, kind] : kNamed)
         parts.emplace_back(shares[static_cast<std::size_t>(role)], opKindText(kind));
-    parts.emplace_back(shares[static_cast<std::size_t>(Role::Send)], ItemText::tr("waiting for transfers"));
-    parts.emplace_back(shares[static_cast<std::size_t>(Role::Bubble)], ItemText::tr("bubble"));
-    parts.emplace_back(shares[static_cast<std::size_t>(Role::ReplicaWait)], ItemText::tr("waiting for replicas"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::Send)], tr("waiting for transfers"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::Bubble)], tr("bubble"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::ReplicaWait)], tr("waiting for replicas"));
     std::ranges::stable_sort(parts, std::ranges::greater{}, [](const auto& part) { return part.first; });
     QStringList out;
     for (const auto& [time, name] : parts) {
@@ -418,45 +400,45 @@ QString positionText(const StepAnalysis& analysis, Position position) {
 
 QString checkKindText(CheckKind kind) {
     switch (kind) {
-    case CheckKind::Replay: return ItemText::tr("Replay");
-    case CheckKind::KnownAnswer: return ItemText::tr("Known answer");
-    case CheckKind::Transfer: return ItemText::tr("Comparison of sent and received data");
-    case CheckKind::Replicas: return ItemText::tr("Comparison of replicas");
-    case CheckKind::Weights: return ItemText::tr("Comparison of weights");
+    case CheckKind::Replay: return tr("Replay");
+    case CheckKind::KnownAnswer: return tr("Known answer");
+    case CheckKind::Transfer: return tr("Comparison of sent and received data");
+    case CheckKind::Replicas: return tr("Comparison of replicas");
+    case CheckKind::Weights: return tr("Comparison of weights");
     case CheckKind::Elsewhere: break;
     }
-    return ItemText::tr("Replay by another rank");
+    return tr("Replay by another rank");
 }
 
 QString checkOutcomeText(CheckOutcome outcome) {
     switch (outcome) {
-    case CheckOutcome::Equal: return ItemText::tr("equal");
-    case CheckOutcome::Mismatch: return ItemText::tr("mismatch");
-    case CheckOutcome::Aborted: return ItemText::tr("abandoned");
+    case CheckOutcome::Equal: return tr("equal");
+    case CheckOutcome::Mismatch: return tr("mismatch");
+    case CheckOutcome::Aborted: return tr("abandoned");
     case CheckOutcome::Skipped: break;
     }
-    return ItemText::tr("skipped");
+    return tr("skipped");
 }
 
 QString checkVerdictText(Verdict verdict) {
     switch (verdict) {
-    case Verdict::Open: return ItemText::tr("open");
-    case Verdict::Transient: return ItemText::tr("transient");
-    case Verdict::Device: return ItemText::tr("device");
+    case Verdict::Open: return tr("open");
+    case Verdict::Transient: return tr("transient");
+    case Verdict::Device: return tr("device");
     case Verdict::Everywhere: break;
     }
-    return ItemText::tr("everywhere");
+    return tr("everywhere");
 }
 
 QString opKindText(OpKind kind) {
     switch (kind) {
-    case OpKind::Forward: return ItemText::tr("forward");
-    case OpKind::Backward: return ItemText::tr("backward");
-    case OpKind::BackwardInput: return ItemText::tr("backward for the input");
-    case OpKind::BackwardWeight: return ItemText::tr("backward for the weights");
+    case OpKind::Forward: return tr("forward");
+    case OpKind::Backward: return tr("backward");
+    case OpKind::BackwardInput: return tr("backward for the input");
+    case OpKind::BackwardWeight: return tr("backward for the weights");
     case OpKind::Optimizer: break;
     }
-    return ItemText::tr("optimizer");
+    return tr("optimizer");
 }
 
 } // namespace bubblescope::gui

@@ -158,48 +158,37 @@ bool NoteStore::save() {
 namespace {
 
 QString whereOf(const Session& session, const Note& note) {
-    if (!note.rank) return session.hasSteps() ? NotesModel::tr("all ranks") : NotesModel::tr("all lanes");
+    if (!note.rank) return session.hasSteps() ? tr("all ranks") : tr("all lanes");
     const bool known = *note.rank >= 0 && *note.rank < static_cast<int>(session.trace_lines.size());
-    return known ? lineName(session, *note.rank) : NotesModel::tr("Rank %1").arg(*note.rank);
+    return known ? lineName(session, *note.rank) : tr("Rank %1").arg(*note.rank);
 }
 
 } // namespace
 
 NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent)
-    : QAbstractTableModel(parent), state_(state), note_store_(note_store),
-      rows_(static_cast<int>(note_store.notes().size())) {
+    : ColumnModel(parent), state_(state), note_store_(note_store), rows_(note_store.notes().size()) {
     connect(&note_store_, &NoteStore::changed, this, &NotesModel::update);
 }
 
 /// Keeps the rows if only texts have changed, so that an open editor stays open.
 void NotesModel::update() {
-    const int rows = static_cast<int>(note_store_.notes().size());
-    if (rows == rows_ && rows > 0) {
-        emit dataChanged(index(0, 0), index(rows - 1, ColumnCount - 1));
-        return;
-    }
+    const std::size_t rows = note_store_.notes().size();
+    if (rows == rows_ && rows > 0) return touchRows();
     beginResetModel();
     rows_ = rows;
     endResetModel();
 }
 
-int NotesModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : rows_;
+std::vector<ColumnModel::Column> NotesModel::columns() const {
+    return {{tr("Time")}, {tr("Length"), true}, {tr("Where")}, {tr("Note")}};
 }
 
-int NotesModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant NotesModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+QVariant NotesModel::cell(std::size_t row, int column, int role) const {
     // Between a change and its signal there may be more rows than notes.
-    if (index.row() >= static_cast<int>(note_store_.notes().size()) || !state_.session()) return {};
-    const Note& note = note_store_.notes()[static_cast<std::size_t>(index.row())];
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((index.column() == Length ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    if (row >= note_store_.notes().size() || !state_.session()) return {};
+    const Note& note = note_store_.notes()[row];
     if (role != Qt::DisplayRole && role != Qt::ToolTipRole && role != Qt::EditRole) return {};
-    switch (index.column()) {
+    switch (column) {
     case When: return placeInTime(*state_.session(), note.begin);
     case Length: return note.end > note.begin ? shortTime(note.end - note.begin) : QString();
     case Where: return whereOf(*state_.session(), note);
@@ -207,19 +196,8 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
     }
 }
 
-QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    switch (section) {
-    case When: return tr("Time");
-    case Length: return tr("Length");
-    case Where: return tr("Where");
-    case NoteText: return tr("Note");
-    default: return {};
-    }
-}
-
 Qt::ItemFlags NotesModel::flags(const QModelIndex& index) const {
-    const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    const Qt::ItemFlags flags = ColumnModel::flags(index);
     return index.isValid() && index.column() == NoteText ? flags | Qt::ItemIsEditable : flags;
 }
 
@@ -233,7 +211,7 @@ QString placeInTime(const Session& session, TimeNs time) {
     for (int step = session.stepCount() - 1; step >= 0; --step) {
         const TimeRange window = session.window(step);
         if (time < window.begin && step > 0) continue;
-        return NotesModel::tr("step %1, %2").arg(session.step(step).index).arg(exactTime(time - window.begin));
+        return tr("step %1, %2").arg(session.step(step).index).arg(exactTime(time - window.begin));
     }
     return exactTime(time);
 }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/view_state.h"
 #include "core/formats/notes_file.h"
 
-#include <QAbstractTableModel>
 #include <QObject>
 
 #include <filesystem>
@@ -77,28 +77,29 @@ private:
 };
 
 /// Table model of a NoteStore; the texts can be edited.
-class NotesModel : public QAbstractTableModel {
+class NotesModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { When, Length, Where, NoteText, ColumnCount };
+    enum { When, Length, Where, NoteText };
 
     /// `state` and `note_store` must outlive the model.
     NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent = nullptr);
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
     [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
     bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+
+protected:
+    [[nodiscard]] std::size_t rows() const override { return rows_; }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     void update();
 
     const ViewState& state_;
     NoteStore& note_store_;
-    int rows_ = 0;
+    std::size_t rows_ = 0;
 };
 
 /// Such as "step 3, 12.4 ms" for a time in the trace.

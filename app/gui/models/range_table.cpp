@@ -4,7 +4,6 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/rows.h"
 
-#include <QCoreApplication>
 #include <QLocale>
 
 #include <algorithm>
@@ -15,19 +14,15 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct RangeText {
-    Q_DECLARE_TR_FUNCTIONS(RangeTable)
-};
-
 QString laneText(LaneKind lane) {
     switch (lane) {
-    case LaneKind::Bubble: return RangeText::tr("bubble");
-    case LaneKind::Check: return RangeText::tr("check");
-    case LaneKind::Send: return RangeText::tr("send");
-    case LaneKind::Receive: return RangeText::tr("receive");
-    case LaneKind::Wait: return RangeText::tr("wait");
-    case LaneKind::Collective: return RangeText::tr("collective");
-    case LaneKind::ReplicaWait: return RangeText::tr("wait for other replicas");
+    case LaneKind::Bubble: return tr("bubble");
+    case LaneKind::Check: return tr("check");
+    case LaneKind::Send: return tr("send");
+    case LaneKind::Receive: return tr("receive");
+    case LaneKind::Wait: return tr("wait");
+    case LaneKind::Collective: return tr("collective");
+    case LaneKind::ReplicaWait: return tr("wait for other replicas");
     case LaneKind::Exposed:
     case LaneKind::Compute: break;
     }
@@ -82,7 +77,7 @@ private:
             rest -= row.beside ? TimeNs{0} : row.total;
         if (rest <= TimeNs{0}) return;
         RangeRow row;
-        row.name = RangeText::tr("outside steps");
+        row.name = tr("outside steps");
         row.total = rest;
         named_[row.name] = std::move(row);
     }
@@ -156,8 +151,7 @@ private:
         case RangeGroup::Stage:
             return op.kind == OpKind::Optimizer
                        ? opKindText(op.kind)
-                       : RangeText::tr("Stage %1")
-                             .arg(session_.step(item.step).stageOf(Rank{item.rank}, op.chunk).value);
+                       : tr("Stage %1").arg(session_.step(item.step).stageOf(Rank{item.rank}, op.chunk).value);
         case RangeGroup::Kind:
         case RangeGroup::Kernel: break;
         }
@@ -195,64 +189,39 @@ void RangeTableModel::show(std::vector<RangeRow> rows, TimeNs whole, const QStri
     endResetModel();
 }
 
-int RangeTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+std::vector<ColumnModel::Column> RangeTableModel::columns() const {
+    return {{name_title_},
+            {tr("Count"), true},
+            {tr("Total"), true, tr("Only time within the range")},
+            {tr("Self"), true, tr("Excluding nested slices")},
+            {tr("Mean"), true},
+            {tr("Longest"), true},
+            {tr("Share"), true, tr("Share of all ranks' time in the range")}};
 }
 
-int RangeTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const RangeRow& row = at(index.row());
+QVariant RangeTableModel::cell(std::size_t row_index, int column, int role) const {
+    const RangeRow& row = rows_[row_index];
     const bool sorts = role == kSortRole;
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>((index.column() == NameColumn ? Qt::AlignLeft : Qt::AlignRight) |
-                                        Qt::AlignVCenter);
-    if (role == Qt::ToolTipRole && row.beside && index.column() == ShareColumn)
+    if (role == Qt::ToolTipRole && row.beside && column == ShareColumn)
         return tr("Runs alongside ops and bubbles, so it has no share of its own");
     if (role != Qt::DisplayRole && !sorts) return {};
-    if (row.count == 0 && index.column() != NameColumn && index.column() != TotalColumn &&
-        index.column() != ShareColumn)
-        return {};
-    const auto time = [sorts](TimeNs value) {
-        return sorts ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(shortTime(value));
-    };
-    switch (index.column()) {
+    if (row.count == 0 && column != NameColumn && column != TotalColumn && column != ShareColumn) return {};
+    switch (column) {
     case NameColumn: return row.name;
     case CountColumn: {
         const auto count = static_cast<qulonglong>(row.count);
         return sorts ? QVariant(count) : QVariant(QLocale().toString(count));
     }
-    case TotalColumn: return time(row.total);
-    case SelfColumn: return time(row.self);
-    case MeanColumn: return time(row.mean());
-    case LongestColumn: return time(row.longest);
+    case TotalColumn: return timeCell(row.total, role);
+    case SelfColumn: return timeCell(row.self, role);
+    case MeanColumn: return timeCell(row.mean(), role);
+    case LongestColumn: return timeCell(row.longest, role);
     default: break;
     }
     if (row.beside) return {};
     const double share =
         whole_ > TimeNs{0} ? static_cast<double>(row.total.count()) / static_cast<double>(whole_.count()) : 0;
     return sorts ? QVariant(share) : QVariant(percent(share));
-}
-
-QVariant RangeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Share of all ranks' time in the range");
-    if (role == Qt::ToolTipRole && section == TotalColumn) return tr("Only time within the range");
-    if (role == Qt::ToolTipRole && section == SelfColumn) return tr("Excluding nested slices");
-    if (role != Qt::DisplayRole) return {};
-    switch (section) {
-    case NameColumn: return name_title_;
-    case CountColumn: return tr("Count");
-    case TotalColumn: return tr("Total");
-    case SelfColumn: return tr("Self");
-    case MeanColumn: return tr("Mean");
-    case LongestColumn: return tr("Longest");
-    case ShareColumn: return tr("Share");
-    default: return {};
-    }
 }
 
 } // namespace bubblescope::gui

@@ -1,9 +1,7 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/session.h"
-
-#include <QAbstractTableModel>
-#include <QString>
 
 #include <cstddef>
 #include <optional>
@@ -50,32 +48,22 @@ struct RangeTable {
                                     std::optional<int> only = {});
 
 /// Table model of the rows. kSortRole sorts numerically.
-class RangeTableModel : public QAbstractTableModel {
+class RangeTableModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column {
-        NameColumn,
-        CountColumn,
-        TotalColumn,
-        SelfColumn,
-        MeanColumn,
-        LongestColumn,
-        ShareColumn,
-        ColumnCount
-    };
-    static constexpr int kSortRole = Qt::UserRole;
+    enum { NameColumn, CountColumn, TotalColumn, SelfColumn, MeanColumn, LongestColumn, ShareColumn };
 
-    using QAbstractTableModel::QAbstractTableModel;
+    using ColumnModel::ColumnModel;
 
     /// `whole` is the time that counts as 100 %, such as the sum over all ranks.
     void show(std::vector<RangeRow> rows, TimeNs whole, const QString& name_title);
     [[nodiscard]] const RangeRow& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return rows_.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     std::vector<RangeRow> rows_;

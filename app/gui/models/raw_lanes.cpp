@@ -1,9 +1,9 @@
 #include "app/gui/models/raw_lanes.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/models/trace_lines.h"
 #include "core/trace/lanes.h"
 
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -13,10 +13,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct RawLaneText {
-    Q_DECLARE_TR_FUNCTIONS(RawLane)
-};
 
 bool isDevice(const Trace& trace, const Track& track) {
     if (track.first_slice == track.end_slice) return false;
@@ -52,7 +48,7 @@ void distinguish(std::vector<RawLane>& lanes) {
 
 QString RawLane::name() const {
     if (!title.isEmpty()) return title;
-    return (device ? RawLaneText::tr("Stream %1") : RawLaneText::tr("Thread %1")).arg(number);
+    return (device ? tr("Stream %1") : tr("Thread %1")).arg(number);
 }
 
 TimeRange RawLane::toLaneTime(const TimeRange& range) const {

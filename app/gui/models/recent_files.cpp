@@ -1,16 +1,13 @@
 #include "app/gui/models/recent_files.h"
 
-#include <QCoreApplication>
+#include "app/gui/language/text.h"
+
 #include <QDir>
 #include <QSettings>
 
 namespace bubblescope::gui {
 
 namespace {
-
-struct RecentText {
-    Q_DECLARE_TR_FUNCTIONS(RecentFiles)
-};
 
 const QString kGroup = QStringLiteral("recent");
 constexpr qsizetype kMaxTextLength = 64;
@@ -59,7 +56,7 @@ void RecentFiles::clear() {
 QString recentText(const QStringList& paths) {
     QString text = QDir::toNativeSeparators(paths.value(0));
     if (text.size() > kMaxTextLength) text = QStringLiteral("…") + text.right(kMaxTextLength - 1);
-    if (paths.size() > 1) text = RecentText::tr("%1 and %2 more").arg(text).arg(paths.size() - 1);
+    if (paths.size() > 1) text = tr("%1 and %2 more").arg(text).arg(paths.size() - 1);
     return text;
 }
 

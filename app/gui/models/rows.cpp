@@ -1,10 +1,9 @@
 #include "app/gui/models/rows.h"
 
+#include "app/gui/language/text.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <array>
@@ -271,25 +270,16 @@ RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int lin
     return choice;
 }
 
-namespace {
-
-struct RowText {
-    Q_DECLARE_TR_FUNCTIONS(RowText)
-};
-
-} // namespace
-
 QString lineName(const Session& session, int line) {
     if (!session.trace_lines.empty()) return session.trace_lines[static_cast<std::size_t>(line)].name();
     const int rank = session.lanes.rankOf(line);
-    return session.lanes.replicas().size() > 1
-               ? RowText::tr("Rank %1 dp %2").arg(rank).arg(session.lanes.replicaOf(line))
-               : RowText::tr("Rank %1").arg(rank);
+    return session.lanes.replicas().size() > 1 ? tr("Rank %1 dp %2").arg(rank).arg(session.lanes.replicaOf(line))
+                                               : tr("Rank %1").arg(rank);
 }
 
 QString groupName(const PlannedRow& header, MeshAxis axis) {
     const std::string_view name = kMeshAxisNames[static_cast<std::size_t>(axis)];
-    return RowText::tr("%1 %2 (rows: %3)")
+    return tr("%1 %2 (rows: %3)")
         .arg(QLatin1String(name.data(), static_cast<qsizetype>(name.size())))
         .arg(header.group)
         .arg(header.lines);

@@ -5,8 +5,6 @@
 #include "app/gui/models/op_query.h"
 #include "app/gui/models/session_queries.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cctype>
 #include <unordered_map>
@@ -14,10 +12,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct SearchText {
-    Q_DECLARE_TR_FUNCTIONS(Search)
-};
 
 class Search {
 public:
@@ -50,16 +44,13 @@ private:
                    (!word.isEmpty() && (name.startsWith(word, Qt::CaseInsensitive) ||
                                         QLatin1String(english).startsWith(word, Qt::CaseInsensitive)));
         };
-        for (int rank = 0; means(SearchText::tr("rank"), "rank") && rank < static_cast<int>(session_.lanes.rankCount());
-             ++rank) {
-            if (session_.rankOf(rank) == number)
-                hits_.push_back({SearchText::tr("Rank %1").arg(number), {}, {}, -1, rank, -1});
+        for (int rank = 0; means(tr("rank"), "rank") && rank < static_cast<int>(session_.lanes.rankCount()); ++rank) {
+            if (session_.rankOf(rank) == number) hits_.push_back({tr("Rank %1").arg(number), {}, {}, -1, rank, -1});
         }
-        if (!means(SearchText::tr("step"), "step")) return;
+        if (!means(tr("step"), "step")) return;
         for (int place = 0; place < session_.stepCount() && !full(); ++place) {
             if (session_.step(place).index != number) continue;
-            hits_.push_back(
-                {SearchText::tr("Step %1").arg(number), shortTime(session_.window(place).length()), {}, place, -1, -1});
+            hits_.push_back({tr("Step %1").arg(number), shortTime(session_.window(place).length()), {}, place, -1, -1});
         }
     }
 
@@ -85,10 +76,9 @@ private:
                 if (!same) continue;
                 const int number = static_cast<int>(rank);
                 const ItemRef item{ItemKind::Op, place, number, static_cast<std::int32_t>(i)};
-                hits_.push_back(
-                    {fromUtf8(opName(op.op)),
-                     SearchText::tr("rank %1 · step %2 · %3").arg(number).arg(step.index).arg(shortTime(op.duration())),
-                     item, place, number, -1});
+                hits_.push_back({fromUtf8(opName(op.op)),
+                                 tr("rank %1 · step %2 · %3").arg(number).arg(step.index).arg(shortTime(op.duration())),
+                                 item, place, number, -1});
             }
         }
     }
@@ -132,8 +122,8 @@ private:
             const ItemRef item = session_.sliceItem(line, first[name]);
             const std::string_view text = trace.text(name);
             hits_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())),
-                             SearchText::tr("%Ln slice(s)", nullptr, static_cast<int>(count[name])), item, item.step,
-                             item.rank, -1});
+                             tr("%Ln slice(s)", nullptr, static_cast<int>(count[name])), item, item.step, item.rank,
+                             -1});
         }
     }
 
@@ -180,7 +170,7 @@ std::vector<SearchHit> countersNamed(const Session& session, const std::vector<s
         const bool fits = std::ranges::all_of(
             words, [&name](const std::string& word) { return name.contains(fromUtf8(word), Qt::CaseInsensitive); });
         if (!fits) continue;
-        hits.push_back({name, SearchText::tr("counter of %1").arg(lineName(session, line)), {}, -1, line, -1, true});
+        hits.push_back({name, tr("counter of %1").arg(lineName(session, line)), {}, -1, line, -1, true});
     }
     return hits;
 }

@@ -2,8 +2,6 @@
 
 #include "app/gui/language/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -11,10 +9,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct SimilarText {
-    Q_DECLARE_TR_FUNCTIONS(ItemText)
-};
 
 /// The durations of similar items, and the position of this item among them.
 void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const QString& what) {
@@ -28,12 +22,12 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
     const TimeNs median = at(0.5);
     if (median <= TimeNs{0}) return;
     out.facts.push_back(
-        {SimilarText::tr("Compared with similar ops"),
-         SimilarText::tr("%1 × the median of %2")
+        {tr("Compared with similar ops"),
+         tr("%1 × the median of %2")
              .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
          what});
-    out.facts.push_back({SimilarText::tr("p1 to p99"),
-                         SimilarText::tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
+    out.facts.push_back({tr("p1 to p99"),
+                         tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what, true});
     // A histogram of one line; ▼ comes before the bar of this item.
@@ -54,9 +48,8 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
         if (i == barOf(own)) text += QChar(0x25BC);
         text += bars[i] == 0 ? QChar(0x00B7) : QChar(static_cast<char16_t>(kLowest + (bars[i] * 7) / most));
     }
-    out.facts.push_back(
-        {SimilarText::tr("Histogram"), text,
-         SimilarText::tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back())), true});
+    out.facts.push_back({tr("Histogram"), text,
+                         tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back())), true});
 }
 
 } // namespace
@@ -75,7 +68,7 @@ void addSimilarOps(ItemDescription& out, const Session& session, const ItemRef& 
         }
     }
     addDurations(out, std::move(likes), op.duration(),
-                 SimilarText::tr("Ops of the same kind and chunk on this rank, in all steps."));
+                 tr("Ops of the same kind and chunk on this rank, in all steps."));
 }
 
 void addSimilarBubbles(ItemDescription& out, const Session& session, const ItemRef& item) {
@@ -91,7 +84,7 @@ void addSimilarBubbles(ItemDescription& out, const Session& session, const ItemR
         }
     }
     addDurations(out, std::move(likes), bubble.duration(),
-                 SimilarText::tr("Bubbles at the same position of this rank, in all steps."));
+                 tr("Bubbles at the same position of this rank, in all steps."));
 }
 
 } // namespace bubblescope::gui

@@ -1,30 +1,28 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "app/gui/models/session.h"
-
-#include <QAbstractTableModel>
 
 #include <vector>
 
 namespace bubblescope::gui {
 
 /// Table model with one slice per row. kSortRole sorts numerically.
-class SliceListModel : public QAbstractTableModel {
+class SliceListModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    enum Column { StartColumn, DurationColumn, WhereColumn, ColumnCount };
-    static constexpr int kSortRole = Qt::UserRole;
+    enum { StartColumn, DurationColumn, WhereColumn };
 
-    using QAbstractTableModel::QAbstractTableModel;
+    using ColumnModel::ColumnModel;
 
     void show(SessionPtr session, std::vector<SliceId> slices);
     [[nodiscard]] SliceId at(int row) const { return slices_[static_cast<std::size_t>(row)]; }
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return slices_.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     SessionPtr session_;

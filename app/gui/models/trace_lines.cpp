@@ -1,6 +1,6 @@
 #include "app/gui/models/trace_lines.h"
 
-#include <QCoreApplication>
+#include "app/gui/language/text.h"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +10,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct LineText {
-    Q_DECLARE_TR_FUNCTIONS(TraceLine)
-};
 
 /// A rank or a process; processes whose number is a text are distinguished by that text.
 using LineKey = std::tuple<std::uint32_t, std::int64_t, StringId>;
@@ -96,11 +92,11 @@ QString lineText(const Trace& trace, StringId id) {
 }
 
 QString TraceLine::name() const {
-    if (rank) return LineText::tr("Rank %1").arg(*rank);
+    if (rank) return tr("Rank %1").arg(*rank);
     const QString number = QString::number(pid);
     QString text = process;
     if (text.isEmpty()) {
-        text = LineText::tr("Process %1").arg(number);
+        text = tr("Process %1").arg(number);
     } else if (pid != 0 && !text.contains(number)) {
         text = QStringLiteral("%1 (%2)").arg(text, number);
     }

@@ -8,7 +8,6 @@
 #include "core/request/model_use_request.h"
 
 #include <QObject>
-#include <QString>
 
 #include <array>
 #include <cstdint>

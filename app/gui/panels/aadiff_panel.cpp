@@ -31,10 +31,8 @@ constexpr std::size_t kMaxResults = 2000; ///< limit, because a longer list woul
 CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), map_(new HeatMap(themes, this)), table_(new QTableWidget(0, 7, this)),
       fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
-    map_->setObjectName(QStringLiteral("checkCoverage"));
-    map_->setAccessibleName(tr("Coverage of the run's checks, by rank and kind of op"));
-    table_->setObjectName(QStringLiteral("checkMismatches"));
-    table_->setAccessibleName(tr("Mismatches"));
+    named(map_, "checkCoverage", tr("Coverage of the run's checks, by rank and kind of op"));
+    named(table_, "checkMismatches", tr("Mismatches"));
     table_->setHorizontalHeaderLabels(
         {tr("Verdict"), tr("Rank"), tr("Step"), tr("Op"), tr("Layer"), tr("Tensor"), tr("Difference")});
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -183,19 +181,15 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     setObjectName(QStringLiteral("aadiffPanel"));
     headline_->setObjectName(QStringLiteral("aadiffHeadline"));
     headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    what_->setObjectName(QStringLiteral("aadiffView"));
-    what_->setAccessibleName(tr("What to show"));
+    named(what_, "aadiffView", tr("What to show"));
     what_->addItems({tr("Checks of this run"), tr("Checks that fit into its bubbles")});
-    margin_->setObjectName(QStringLiteral("aadiffMargin"));
-    margin_->setAccessibleName(tr("Margin"));
+    named(margin_, "aadiffMargin", tr("Margin"));
     margin_->setRange(0, 200);
     margin_->setValue(10);
     margin_->setSuffix(tr(" % margin"));
     margin_->setToolTip(tr("Extra time that a check may take beyond its op without delaying the step"));
-    map_->setObjectName(QStringLiteral("aadiffCoverage"));
-    map_->setAccessibleName(tr("Steps until each op is checked, by rank"));
-    table_->setObjectName(QStringLiteral("aadiffSlots"));
-    table_->setAccessibleName(tr("Slots"));
+    named(map_, "aadiffCoverage", tr("Steps until each op is checked, by rank"));
+    named(table_, "aadiffSlots", tr("Slots"));
     table_->setHorizontalHeaderLabels({tr("Rank"), tr("Position"), tr("Start in step"), tr("Length"), tr("Checks")});
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*table_);

@@ -90,10 +90,10 @@ void PieceLegend::paintEvent(QPaintEvent*) {
 }
 
 QString pieceText(const ShownPiece& piece) {
-    if (!piece) return AccountingPanel::tr("waiting for replicas");
+    if (!piece) return tr("waiting for replicas");
     switch (piece->kind) {
     case AccountPiece::Kind::Compute: return opKindText(piece->op);
-    case AccountPiece::Kind::Overlapped: return AccountingPanel::tr("overlapped pairs");
+    case AccountPiece::Kind::Overlapped: return tr("overlapped pairs");
     case AccountPiece::Kind::Cause: break;
     }
     return QCoreApplication::translate("Cause", std::string(causeName(piece->cause)).c_str());
@@ -103,8 +103,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     : QWidget(parent), state_(state), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
       note_(new QLabel(this)), fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("accountingPanel"));
-    chart_->setObjectName(QStringLiteral("accountingChart"));
-    chart_->setAccessibleName(tr("Where the time went"));
+    named(chart_, "accountingChart", tr("Where the time went"));
     view_->setObjectName(QStringLiteral("accountingView"));
     view_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     view_->setAccessibleName(tr("Meaning of the bars"));

@@ -4,7 +4,6 @@
 #include "app/gui/panels/widgets.h"
 
 #include <QHeaderView>
-#include <QLocale>
 #include <QStringList>
 
 namespace bubblescope::gui {
@@ -24,44 +23,42 @@ QString changeText(const Suggestion& suggestion) {
     const PipelineChange& change = suggestion.change;
     QStringList parts;
     if (suggestion.searched) {
-        parts << AdviceTable::tr("a searched order");
+        parts << tr("a searched order");
     } else if (!change.schedule.empty()) {
-        parts << AdviceTable::tr("schedule %1")
-                     .arg(fromUtf8(change.schedule + (change.flavor.empty() ? "" : "/" + change.flavor)));
+        parts << tr("schedule %1").arg(fromUtf8(change.schedule + (change.flavor.empty() ? "" : "/" + change.flavor)));
     }
-    if (change.vpp) parts << AdviceTable::tr("%Ln chunk(s) per rank", nullptr, *change.vpp);
-    if (change.microbatches) parts << AdviceTable::tr("%1 micro-batches").arg(*change.microbatches);
-    if (change.split > 1) parts << AdviceTable::tr("micro-batches split into %1").arg(change.split);
+    if (change.vpp) parts << tr("%Ln chunk(s) per rank", nullptr, *change.vpp);
+    if (change.microbatches) parts << tr("%1 micro-batches").arg(*change.microbatches);
+    if (change.split > 1) parts << tr("micro-batches split into %1").arg(change.split);
     if (!change.layers.empty()) {
         QStringList layers;
         for (const int count : change.layers)
             layers << QString::number(count);
-        parts << AdviceTable::tr("layers per stage %1").arg(layers.join(QLatin1Char(',')));
+        parts << tr("layers per stage %1").arg(layers.join(QLatin1Char(',')));
     } else if (suggestion.effort == Effort::Balance) {
-        parts << AdviceTable::tr("equal work on all stages");
+        parts << tr("equal work on all stages");
     }
     // Any suggestion can at least be shown as an option.
-    return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(AdviceTable::tr(", ")));
+    return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(tr(", ")));
 }
 
 /// The drawbacks of a change, and the ranks affected.
 QString catchText(const Suggestion& suggestion, const HeldMemory& present, int chunks) {
     QStringList parts;
-    if (suggestion.memory.copies > 1) parts << AdviceTable::tr("holds two copies of the model");
+    if (suggestion.memory.copies > 1) parts << tr("holds two copies of the model");
     if (suggestion.memory.activations > present.activations)
-        parts << AdviceTable::tr("%1 × the activations")
-                     .arg(ratioText(suggestion.memory.activations / present.activations));
-    if (suggestion.change.vpp.value_or(chunks) > chunks) parts << AdviceTable::tr("more transfers");
-    if (suggestion.change.split > 1) parts << AdviceTable::tr("smaller, less efficient kernels");
+        parts << tr("%1 × the activations").arg(ratioText(suggestion.memory.activations / present.activations));
+    if (suggestion.change.vpp.value_or(chunks) > chunks) parts << tr("more transfers");
+    if (suggestion.change.split > 1) parts << tr("smaller, less efficient kernels");
     if (suggestion.frameworks.empty()) {
-        parts << AdviceTable::tr("not supported by any framework");
+        parts << tr("not supported by any framework");
     } else {
         QStringList names;
         for (const std::string& name : suggestion.frameworks)
             names << fromUtf8(name);
-        parts << AdviceTable::tr("in %1").arg(names.join(AdviceTable::tr(", ")));
+        parts << tr("in %1").arg(names.join(tr(", ")));
     }
-    return parts.join(AdviceTable::tr("; "));
+    return parts.join(tr("; "));
 }
 
 } // namespace

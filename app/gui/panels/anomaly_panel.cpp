@@ -59,8 +59,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
       sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)),
       fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("anomalyPanel"));
-    table_->setObjectName(QStringLiteral("anomalyTable"));
-    table_->setAccessibleName(tr("Anomalies"));
+    named(table_, "anomalyTable", tr("Anomalies"));
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(AnomalyModel::kSortRole);
     table_->setModel(sorted_);
@@ -109,8 +108,7 @@ void AnomalyPanel::choose(std::size_t finding) {
 void AnomalyPanel::addActions() {
     QAction* const table_actions = table_->actions().value(0);
     const auto add = [&](const char* name, const QString& text, const auto& then) {
-        auto* action = new QAction(text, table_);
-        action->setObjectName(QString::fromLatin1(name));
+        auto* action = named(new QAction(text, table_), name);
         connect(action, &QAction::triggered, this, [this, then] {
             if (const Anomaly* anomaly = chosen()) then(*anomaly);
         });
@@ -140,8 +138,7 @@ QWidget* AnomalyPanel::buildDetails() {
     column->setContentsMargins(12, 8, 12, 8);
     column->setSpacing(6);
     const auto label = [&](const char* name) {
-        auto* made = new QLabel(content);
-        made->setObjectName(QString::fromLatin1(name));
+        auto* made = named(new QLabel(content), name);
         made->setWordWrap(true);
         made->setTextInteractionFlags(Qt::TextSelectableByMouse);
         return made;
@@ -155,10 +152,8 @@ QWidget* AnomalyPanel::buildDetails() {
     suggestion_ = label("anomalySuggestion");
     evidence_ = label("anomalyEvidence");
     evidence_->setTextFormat(Qt::RichText);
-    go_ = new QPushButton(tr("Go to the finding on the timeline"), content);
-    go_->setObjectName(QStringLiteral("anomalyGo"));
-    ask_ = new QPushButton(tr("What would the step time be without this problem?"), content);
-    ask_->setObjectName(QStringLiteral("anomalyAsk"));
+    go_ = named(new QPushButton(tr("Go to the finding on the timeline"), content), "anomalyGo");
+    ask_ = named(new QPushButton(tr("What would the step time be without this problem?"), content), "anomalyAsk");
     for (QLabel* each : {title_, message_, seen_, suggestion_})
         column->addWidget(each);
     column->addWidget(go_, 0, Qt::AlignLeft);

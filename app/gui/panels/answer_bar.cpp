@@ -22,7 +22,7 @@ constexpr const char* kVerdict = "verdict";
 
 QString gainOf(const Statement& statement) {
     if (!statement.gain) return {};
-    return AnswerBar::tr("saves %1").arg(shortTime(*statement.gain));
+    return tr("saves %1").arg(shortTime(*statement.gain));
 }
 
 Statement verdictOf(const Answer& answer) {

@@ -100,8 +100,7 @@ QuestionBar::QuestionBar(const QString& text, QWidget* parent) : QFrame(parent) 
 }
 
 void QuestionBar::addAnswer(const char* name, const QString& title, const std::function<void()>& then) {
-    auto* button = new QToolButton(this);
-    button->setObjectName(QString::fromLatin1(name));
+    auto* button = named(new QToolButton(this), name);
     button->setText(title);
     connect(button, &QToolButton::clicked, this, then);
     layout()->addWidget(button);
@@ -119,8 +118,7 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     bar_->setMaximumHeight(name_->sizeHint().height());
     bar_->setTextVisible(false);
     bar_->setAccessibleName(tr("Loading"));
-    auto* cancel = new QToolButton(this);
-    cancel->setObjectName(QStringLiteral("cancelLoad"));
+    auto* cancel = named(new QToolButton(this), "cancelLoad");
     cancel->setText(tr("Cancel"));
     cancel->setAutoRaise(true);
     connect(cancel, &QToolButton::clicked, this, &LoadIndicator::cancelRequested);

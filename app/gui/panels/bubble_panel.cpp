@@ -48,8 +48,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
       previous_(new QToolButton(this)), next_(new QToolButton(this)),
       fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("bubblePanel"));
-    step_->setObjectName(QStringLiteral("stepSelector"));
-    step_->setAccessibleName(tr("Step"));
+    named(step_, "stepSelector", tr("Step"));
     step_->setKeyboardTracking(false);
     step_->setButtonSymbols(QAbstractSpinBox::NoButtons);
     step_->setAlignment(Qt::AlignCenter);
@@ -72,8 +71,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     bar->addSpacing(20);
     bar->addWidget(note_, 1);
 
-    table_->setObjectName(QStringLiteral("bubbleTable"));
-    table_->setAccessibleName(tr("Bubbles by rank and position"));
+    named(table_, "bubbleTable", tr("Bubbles by rank and position"));
     table_->setModel(model_);
     table_->setItemDelegate(new BubbleDelegate(themes, table_));
     styleTable(*table_);

@@ -46,16 +46,13 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     align_->setToolTip(tr("Move the step below so that the selected op begins at the same time in both runs"));
     choose_->setMenu(new QMenu(choose_));
     connect(choose_->menu(), &QMenu::aboutToShow, this, &ComparePanel::fillChoices);
-    table_->setObjectName(QStringLiteral("compareTable"));
-    table_->setAccessibleName(tr("Changes"));
+    named(table_, "compareTable", tr("Changes"));
     table_->setModel(sorted_);
     table_->setTextElideMode(Qt::ElideMiddle); // names may differ at both ends
-    kinds_->setObjectName(QStringLiteral("compareKinds"));
-    kinds_->setAccessibleName(tr("Kind of change"));
+    named(kinds_, "compareKinds", tr("Kind of change"));
     // The order is that of ChangeFilter::Kind.
     kinds_->addItems({tr("All changes"), tr("Ops"), tr("Transfers"), tr("Idle time"), tr("Stages")});
-    words_->setObjectName(QStringLiteral("compareWords"));
-    words_->setAccessibleName(tr("Filter"));
+    named(words_, "compareWords", tr("Filter"));
     words_->setPlaceholderText(tr("Filter, such as B rank=2 steady"));
     words_->setClearButtonEnabled(true);
     beyond_->setObjectName(QStringLiteral("compareBeyond"));
@@ -234,7 +231,7 @@ QString scheduleText(const Run& run) {
     const std::string& name = run.schedule.name == "custom" && !run.closest.empty() ? run.closest : run.schedule.name;
     QString text = fromUtf8(name);
     if (!run.schedule.flavor.empty()) text += QStringLiteral(" (%1)").arg(fromUtf8(run.schedule.flavor));
-    return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("similar to %1").arg(text) : text;
+    return run.schedule.name == "custom" && !run.closest.empty() ? tr("similar to %1").arg(text) : text;
 }
 
 /// The differences, starting with causes: the schedule, its sizes and the order of ops; then ops and transfers; then
@@ -245,19 +242,17 @@ QString whatChanged(const Comparison& comparison) {
     const RunComparison& result = comparison.result;
     QStringList out;
     if (scheduleText(a) != scheduleText(b))
-        out << ComparePanel::tr("The schedule is %2 instead of %1.").arg(scheduleText(a), scheduleText(b));
+        out << tr("The schedule is %2 instead of %1.").arg(scheduleText(a), scheduleText(b));
     const auto sizes = [](const Schedule& one) {
         return QStringLiteral("p %1 · m %2 · v %3").arg(one.pp).arg(one.microbatches).arg(one.vpp);
     };
     if (sizes(a.schedule) != sizes(b.schedule))
-        out << ComparePanel::tr("The sizes are %2 instead of %1.").arg(sizes(a.schedule), sizes(b.schedule));
+        out << tr("The sizes are %2 instead of %1.").arg(sizes(a.schedule), sizes(b.schedule));
     if (!result.order_changes.empty()) {
         const OrderChange& first = result.order_changes.front();
-        const auto name = [](const std::optional<Op>& op) {
-            return op ? fromUtf8(opName(*op)) : ComparePanel::tr("nothing");
-        };
-        out << ComparePanel::tr("The order of ops changed on %Ln rank(s): op %4 of rank %1 is %3; it was %2.", nullptr,
-                                static_cast<int>(result.order_changes.size()))
+        const auto name = [](const std::optional<Op>& op) { return op ? fromUtf8(opName(*op)) : tr("nothing"); };
+        out << tr("The order of ops changed on %Ln rank(s): op %4 of rank %1 is %3; it was %2.", nullptr,
+                  static_cast<int>(result.order_changes.size()))
                    .arg(first.rank.value)
                    .arg(name(first.a), name(first.b))
                    .arg(first.index + 1);
@@ -281,11 +276,11 @@ QString whatChanged(const Comparison& comparison) {
     const bool by_group = group != nullptr && (single == nullptr ||
                                                std::chrono::abs(group->per_step) >= std::chrono::abs(single->per_step));
     if (const Change* const op = by_group ? group : single)
-        out << ComparePanel::tr("Largest change: %1, %2 per step.").arg(measureText(op->key), timeDelta(op->per_step));
+        out << tr("Largest change: %1, %2 per step.").arg(measureText(op->key), timeDelta(op->per_step));
     if (const Change* const idle = largest(result.changes, true))
-        out << ComparePanel::tr("Largest change in idle time: %1, %2 per step.")
+        out << tr("Largest change in idle time: %1, %2 per step.")
                    .arg(measureText(idle->key), timeDelta(idle->per_step));
-    return out.isEmpty() ? ComparePanel::tr("Nothing else differs significantly.") : out.join(QLatin1Char(' '));
+    return out.isEmpty() ? tr("Nothing else differs significantly.") : out.join(QLatin1Char(' '));
 }
 
 } // namespace

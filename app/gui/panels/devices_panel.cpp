@@ -19,15 +19,15 @@ enum TimePiece : int { Computes, HidesTransfers, Transfers, Copies, WaitsForHost
 
 QString pieceName(int piece) {
     switch (piece) {
-    case Computes: return DevicesPanel::tr("compute");
-    case HidesTransfers: return DevicesPanel::tr("communication behind compute");
-    case Transfers: return DevicesPanel::tr("exposed communication");
-    case Copies: return DevicesPanel::tr("exposed copies");
-    case WaitsForHost: return DevicesPanel::tr("idle: waits for the host");
-    case Gaps: return DevicesPanel::tr("idle: gaps between kernels");
-    case WaitsForOthers: return DevicesPanel::tr("idle: waits for other work");
-    case Runs: return DevicesPanel::tr("busy");
-    default: return DevicesPanel::tr("idle");
+    case Computes: return tr("compute");
+    case HidesTransfers: return tr("communication behind compute");
+    case Transfers: return tr("exposed communication");
+    case Copies: return tr("exposed copies");
+    case WaitsForHost: return tr("idle: waits for the host");
+    case Gaps: return tr("idle: gaps between kernels");
+    case WaitsForOthers: return tr("idle: waits for other work");
+    case Runs: return tr("busy");
+    default: return tr("idle");
     }
 }
 
@@ -66,8 +66,7 @@ DevicesPanel::DevicesPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     : QWidget(parent), state_(state), themes_(themes), chart_(new BarChart(themes, this)), legend_(new QLabel(this)),
       fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("devicesPanel"));
-    chart_->setObjectName(QStringLiteral("devicesChart"));
-    chart_->setAccessibleName(tr("Device time by use"));
+    named(chart_, "devicesChart", tr("Device time by use"));
     legend_->setObjectName(QStringLiteral("devicesLegend"));
     legend_->setTextFormat(Qt::RichText);
     legend_->setWordWrap(true);

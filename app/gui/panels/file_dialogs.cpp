@@ -1,9 +1,9 @@
 #include "app/gui/panels/file_dialogs.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/session_file.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -14,10 +14,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct DialogText {
-    Q_DECLARE_TR_FUNCTIONS(FileDialogs)
-};
 
 /// Hides files of notes in a file dialog, because their names look like traces.
 class WithoutNotes : public QSortFilterProxyModel {
@@ -36,7 +32,7 @@ const QLatin1String& sessionSuffix() {
 }
 
 QString sessionFilter() {
-    return DialogText::tr("Sessions (*%1)").arg(sessionSuffix());
+    return tr("Sessions (*%1)").arg(sessionSuffix());
 }
 
 const QString kSaveFolderKey = QStringLiteral("dialogs/save");
@@ -67,23 +63,23 @@ void askForTraces(QWidget& window, const QString& title, const FilesChosen& chos
     QFileDialog& dialog = newDialog(window, title, QFileDialog::ExistingFiles);
     dialog.setOption(QFileDialog::DontUseNativeDialog); // the native dialog filters only by file name endings
     dialog.setProxyModel(new WithoutNotes(&dialog));
-    dialog.setNameFilters({DialogText::tr("Traces (*.pftrace *.perfetto-trace *.perfetto *.json *.jsonl *.sqlite *.db "
-                                          "*.rpd *.log *.txt *.gz *.zst)"),
-                           DialogText::tr("All files (*)")});
+    dialog.setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.perfetto *.json *.jsonl *.sqlite *.db "
+                              "*.rpd *.log *.txt *.gz *.zst)"),
+                           tr("All files (*)")});
     QObject::connect(&dialog, &QFileDialog::filesSelected, &window, chosen);
     dialog.open();
 }
 
 void askForTraceFolder(QWidget& window, const FilesChosen& chosen) {
-    QFileDialog& dialog = newDialog(window, DialogText::tr("Open a directory of traces"), QFileDialog::Directory);
+    QFileDialog& dialog = newDialog(window, tr("Open a directory of traces"), QFileDialog::Directory);
     dialog.setOption(QFileDialog::ShowDirsOnly);
     QObject::connect(&dialog, &QFileDialog::filesSelected, &window, chosen);
     dialog.open();
 }
 
 void askForSession(QWidget& window, const FileChosen& chosen) {
-    QFileDialog& dialog = newDialog(window, DialogText::tr("Open session"), QFileDialog::ExistingFile);
-    dialog.setNameFilters({sessionFilter(), DialogText::tr("All files (*)")});
+    QFileDialog& dialog = newDialog(window, tr("Open session"), QFileDialog::ExistingFile);
+    dialog.setNameFilters({sessionFilter(), tr("All files (*)")});
     QObject::connect(&dialog, &QFileDialog::fileSelected, &window, chosen);
     dialog.open();
 }
@@ -102,7 +98,7 @@ void askWhereToSave(QWidget& window, const NewFile& file, const FileChosen& chos
 }
 
 void askWhereToSaveSession(QWidget& window, const QString& name, const FileChosen& chosen) {
-    const NewFile file{DialogText::tr("Save session"), name + sessionSuffix(), {}, sessionFilter()};
+    const NewFile file{tr("Save session"), name + sessionSuffix(), {}, sessionFilter()};
     askWhereToSave(window, file, [chosen](const QString& path) {
         chosen(path.endsWith(sessionSuffix()) ? path : path + sessionSuffix());
     });

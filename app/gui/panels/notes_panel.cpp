@@ -17,8 +17,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
       table_(new QTableView(this)), hint_(new QLabel(this)), add_(new QPushButton(tr("N&ote here"), this)),
       remove_(new QPushButton(tr("&Delete note"), this)), restore_(new QPushButton(tr("&Undo deletion"), this)) {
     setObjectName(QStringLiteral("notesPanel"));
-    table_->setObjectName(QStringLiteral("notesTable"));
-    table_->setAccessibleName(tr("Notes"));
+    named(table_, "notesTable", tr("Notes"));
     table_->setModel(model_);
     styleTable(*table_);
     table_->setEditTriggers(QAbstractItemView::EditKeyPressed | QAbstractItemView::SelectedClicked);

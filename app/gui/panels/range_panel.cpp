@@ -25,12 +25,10 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
       zoom_(new QToolButton(this)), save_(new QToolButton(this)),
       fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("rangePanel"));
-    groups_->setObjectName(QStringLiteral("rangeGroups"));
-    groups_->setAccessibleName(tr("Sum by"));
+    named(groups_, "rangeGroups", tr("Sum by"));
     for (const QString& text : {tr("By kind"), tr("By op"), tr("By rank"), tr("By stage"), tr("By kernel or function")})
         groups_->addItem(text);
-    ranks_->setObjectName(QStringLiteral("rangeRanks"));
-    ranks_->setAccessibleName(tr("Ranks included"));
+    named(ranks_, "rangeRanks", tr("Ranks included"));
     title_->setObjectName(QStringLiteral("rangeTitle"));
     title_->setWordWrap(true); // otherwise it would be cut off in a narrow panel
     title_->setTextFormat(Qt::PlainText);
@@ -48,8 +46,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     bar->addWidget(zoom_);
     bar->addWidget(save_);
 
-    table_->setObjectName(QStringLiteral("rangeTable"));
-    table_->setAccessibleName(tr("Contents of the time range"));
+    named(table_, "rangeTable", tr("Contents of the time range"));
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(RangeTableModel::kSortRole);
     table_->setModel(sorted_);
@@ -58,7 +55,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     QHeaderView& header = *table_->horizontalHeader();
     header.setSortIndicator(-1, Qt::AscendingOrder); // by total, descending
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
-    for (int column = 0; column < RangeTableModel::ColumnCount; ++column)
+    for (int column = 0; column < model_->columnCount(); ++column)
         table_->setColumnWidth(column, std::max((column == RangeTableModel::NameColumn ? 22 : 14) * digit,
                                                 header.sectionSizeHint(column)));
     QVBoxLayout* column = tightColumn(*this);

@@ -25,11 +25,11 @@ struct RanksColumn {
 
 /// The source of a file's rank.
 QString sourceOf(const TraceFile& file, bool was_stated) {
-    if (was_stated) return RanksDialog::tr("set by you");
-    if (!file.rank) return RanksDialog::tr("order of the files");
-    if (!file.named_rank) return RanksDialog::tr("in the file");
-    if (*file.named_rank != *file.rank) return RanksDialog::tr("in the file; its name says %1").arg(*file.named_rank);
-    return RanksDialog::tr("in the file or its name");
+    if (was_stated) return tr("set by you");
+    if (!file.rank) return tr("order of the files");
+    if (!file.named_rank) return tr("in the file");
+    if (*file.named_rank != *file.rank) return tr("in the file; its name says %1").arg(*file.named_rank);
+    return tr("in the file or its name");
 }
 
 } // namespace
@@ -42,8 +42,7 @@ RanksDialog::RanksDialog(const Session& session, std::vector<RankRule> stated, Q
     auto* const text = new QLabel(
         tr("Set the rank of each file whose rank is wrong or guessed. The trace is then loaded again."), this);
     text->setWordWrap(true);
-    table_->setObjectName(QStringLiteral("ranksTable"));
-    table_->setAccessibleName(tr("Ranks of files"));
+    named(table_, "ranksTable", tr("Ranks of files"));
     table_->setHorizontalHeaderLabels({tr("File"), tr("Process"), tr("Source of the rank"), tr("Rank")});
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*table_);

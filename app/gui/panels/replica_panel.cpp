@@ -28,8 +28,7 @@ ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     headline_->setWordWrap(true);
     headline_->setTextFormat(Qt::PlainText);
     headline_->setContentsMargins(12, 6, 12, 6);
-    map_->setObjectName(QStringLiteral("replicaMap"));
-    map_->setAccessibleName(tr("Slowdown by rank and replica"));
+    named(map_, "replicaMap", tr("Slowdown by rank and replica"));
     auto* area = new QScrollArea(this);
     area->setFrameShape(QFrame::NoFrame);
     area->setWidgetResizable(true);
@@ -86,8 +85,9 @@ void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
         const QString value = QStringLiteral("%1 = %2").arg(QLatin1String(symbol), factor(share));
         constexpr double kLeast = 0.005; // rounds to 0.00
         text << (share < kLeast ? tr("At average speed, %1 would recover none of the loss (%2).").arg(who, value)
-                                : tr("At average speed, %1 would recover %2 of the loss (%3).")
-                                      .arg(who, share < 1 ? percent(share) : tr("all"), value));
+                 : share < 1
+                     ? tr("At average speed, %1 would recover %2 of the loss (%3).").arg(who, percent(share), value)
+                     : tr("At average speed, %1 would recover all of the loss (%2).").arg(who, value));
     };
     if (study.slowdown < kAttributedSlowdown) {
         text << tr("This loss is too small to attribute.");

@@ -61,8 +61,7 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     : QWidget(parent), state_(state), replicas_(new QComboBox(this)), line_(new QLineEdit(this)),
       result_(new ElidedLabel(this)) {
     setObjectName(QStringLiteral("rowsBar"));
-    line_->setObjectName(QStringLiteral("rowsLine"));
-    line_->setAccessibleName(tr("Ranks to show"));
+    named(line_, "rowsLine", tr("Ranks to show"));
     line_->setPlaceholderText(tr("0-7, 12 or pp=0 dp=1"));
     line_->setClearButtonEnabled(true);
     line_->setFixedWidth(220);
@@ -72,11 +71,9 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     result_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* label = new QLabel(tr("Show ranks"), this);
     label->setBuddy(line_);
-    auto* all = new QPushButton(tr("Show all"), this);
-    all->setObjectName(QStringLiteral("rowsAll"));
+    auto* all = named(new QPushButton(tr("Show all"), this), "rowsAll");
     all->setAutoDefault(false);
-    replicas_->setObjectName(QStringLiteral("rowsReplicas"));
-    replicas_->setAccessibleName(tr("Replicas to show"));
+    named(replicas_, "rowsReplicas", tr("Replicas to show"));
     replicas_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 2, 12, 2);

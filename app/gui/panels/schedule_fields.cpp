@@ -3,19 +3,10 @@
 #include "app/gui/language/text.h"
 
 #include <QComboBox>
-#include <QCoreApplication>
 #include <QFormLayout>
 #include <QSignalBlocker>
 
 namespace bubblescope::gui {
-
-namespace {
-
-struct ScheduleText {
-    Q_DECLARE_TR_FUNCTIONS(ScheduleFields)
-};
-
-} // namespace
 
 ScheduleFields ScheduleFields::addTo(QFormLayout& form, const char* prefix) {
     const auto add = [&](const char* name, const QString& label) {
@@ -25,7 +16,7 @@ ScheduleFields ScheduleFields::addTo(QFormLayout& form, const char* prefix) {
         form.addRow(label, box);
         return box;
     };
-    const ScheduleFields fields{add("Family", ScheduleText::tr("Schedule")), add("Flavor", ScheduleText::tr("Flavor"))};
+    const ScheduleFields fields{add("Family", tr("Schedule")), add("Flavor", tr("Flavor"))};
     for (const ScheduleFamily& family : scheduleFamilies())
         fields.family->addItem(fromUtf8(std::string(family.name)));
     fields.family->setCurrentText(QStringLiteral("1f1b"));

@@ -3,6 +3,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/rows.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -30,21 +31,19 @@ SearchHit hitOf(const Session& session, const ItemRef& item) {
     if (!session.hasSteps())
         return {
             text.title,
-            SearchBar::tr("%1 · %2 at %3")
+            tr("%1 · %2 at %3")
                 .arg(lineName(session, session.lanes.lineOf(item)), shortTime(range.length()), shortTime(range.begin)),
             item,
             -1,
             item.rank,
             -1};
-    return {text.title,
-            SearchBar::tr("rank %1 · step %2 · %3")
-                .arg(item.rank)
-                .arg(session.step(item.step).index)
-                .arg(shortTime(range.length())),
-            item,
-            item.step,
-            item.rank,
-            -1};
+    return {
+        text.title,
+        tr("rank %1 · step %2 · %3").arg(item.rank).arg(session.step(item.step).index).arg(shortTime(range.length())),
+        item,
+        item.step,
+        item.rank,
+        -1};
 }
 
 } // namespace
@@ -56,8 +55,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     setObjectName(QStringLiteral("searchBar"));
     setFrameShape(QFrame::StyledPanel);
     setAutoFillBackground(true);
-    line_->setObjectName(QStringLiteral("searchLine"));
-    line_->setAccessibleName(tr("Search"));
+    named(line_, "searchLine", tr("Search"));
     line_->setClearButtonEnabled(true);
     line_->installEventFilter(this);
     counter_->setObjectName(QStringLiteral("searchCounter"));
@@ -71,8 +69,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
         button->setAccessibleName(tip);
         connect(button, &QToolButton::clicked, this, [this, by = direction] { step(by); });
     }
-    list_->setObjectName(QStringLiteral("searchHits"));
-    list_->setAccessibleName(tr("Results"));
+    named(list_, "searchHits", tr("Results"));
     list_->setFrameShape(QFrame::NoFrame);
     list_->setTextElideMode(Qt::ElideMiddle);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

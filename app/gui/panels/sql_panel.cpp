@@ -49,8 +49,7 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
       stop_(new QPushButton(tr("Stop"), this)), status_(new ElidedLabel(this)), model_(new QueryRowsModel(this)),
       sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)) {
     setObjectName(QStringLiteral("sqlPanel"));
-    text_->setObjectName(QStringLiteral("sqlText"));
-    text_->setAccessibleName(tr("Query"));
+    named(text_, "sqlText", tr("Query"));
     text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     text_->setTabChangesFocus(true);
     text_->setPlainText(QString::fromLatin1(kByName)); // initial query
@@ -86,8 +85,7 @@ QWidget* SqlPanel::makeButtons() {
     run_->setToolTip(tr("Ctrl+Enter"));
     stop_->setObjectName(QStringLiteral("sqlStop"));
     stop_->setEnabled(false);
-    auto* examples = new QPushButton(tr("Examples"), row);
-    examples->setObjectName(QStringLiteral("sqlExamples"));
+    auto* examples = named(new QPushButton(tr("Examples"), row), "sqlExamples");
     addExamples(*examples);
     auto* buttons = new QHBoxLayout(row);
     buttons->setContentsMargins(6, 4, 6, 4);
@@ -122,8 +120,7 @@ void SqlPanel::addExamples(QPushButton& button) {
 void SqlPanel::makeTable() {
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(QueryRowsModel::kSortRole);
-    table_->setObjectName(QStringLiteral("sqlRows"));
-    table_->setAccessibleName(tr("Rows of the query"));
+    named(table_, "sqlRows", tr("Rows of the query"));
     table_->setModel(sorted_);
     styleTable(*table_);
     table_->setSortingEnabled(true);

@@ -25,8 +25,7 @@ namespace {
 enum StackTab : int { NamesTab, CallsTab, SlicesTab };
 
 QLabel* plainLabel(const char* name, QWidget* parent) {
-    auto* label = new ElidedLabel(parent);
-    label->setObjectName(QString::fromLatin1(name));
+    auto* label = named(new ElidedLabel(parent), name);
     label->setTextFormat(Qt::PlainText);
     label->setContentsMargins(12, 4, 12, 4);
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -43,8 +42,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     : QWidget(parent), state_(state), title_(plainLabel("stacksTitle", this)), graph_(new FlameGraph(themes, this)),
       tabs_(new QTabWidget(this)), fill_(new FillWhenVisible(*this, [this] { fill(); })) {
     setObjectName(QStringLiteral("stacksPanel"));
-    graph_->setObjectName(QStringLiteral("flameGraph"));
-    graph_->setAccessibleName(tr("Flame graph"));
+    named(graph_, "flameGraph", tr("Flame graph"));
     graph_->setLook([](const Theme& theme, std::uint32_t key) { return rawColour(theme, key); },
                     [this](int frame) { return toolTipOf(frame); });
     tabs_->setObjectName(QStringLiteral("stacksTabs"));
@@ -128,16 +126,13 @@ QWidget* StacksPanel::makeCalls() {
 QWidget* StacksPanel::makeSlices() {
     auto* page = new QWidget(this);
     slices_title_ = plainLabel("slicesTitle", page);
-    histogram_->setObjectName(QStringLiteral("durations"));
-    histogram_->setAccessibleName(tr("Histogram of durations"));
+    named(histogram_, "durations", tr("Histogram of durations"));
     histogram_->setToolTip(tr("Drag over a range of durations to highlight its slices on the timeline"));
     list_ = new SliceListModel(this);
     sorted_list_ = new QSortFilterProxyModel(this);
     sorted_list_->setSourceModel(list_);
     sorted_list_->setSortRole(SliceListModel::kSortRole);
-    list_view_ = new QTableView(page);
-    list_view_->setObjectName(QStringLiteral("sliceList"));
-    list_view_->setAccessibleName(tr("Slices with this name"));
+    list_view_ = named(new QTableView(page), "sliceList", tr("Slices with this name"));
     list_view_->setModel(sorted_list_);
     styleTable(*list_view_);
     list_view_->setSortingEnabled(true);

@@ -40,8 +40,8 @@ StepChart::Aside asideOf(const Session& session) {
     int at = 0;
     for (const SelectedStep& step : session.report.selection.steps()) {
         switch (step.why) {
-        case SetAside::WarmUp: aside[at] = StepsPanel::tr("Excluded: warm-up"); break;
-        case SetAside::Outlier: aside[at] = StepsPanel::tr("Excluded: outlier"); break;
+        case SetAside::WarmUp: aside[at] = tr("Excluded: warm-up"); break;
+        case SetAside::Outlier: aside[at] = tr("Excluded: outlier"); break;
         case SetAside::None:
         case SetAside::NotAsked: break;
         }

@@ -8,7 +8,6 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QCoreApplication>
 #include <QLocale>
 #include <QMessageBox>
 #include <QRegularExpression>
@@ -23,10 +22,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct ExportText {
-    Q_DECLARE_TR_FUNCTIONS(TableExport)
-};
 
 /// A unit. Units of one kind can be converted into each other, and a column of them is written in the first.
 struct ShownUnit {
@@ -174,8 +169,7 @@ void save(QTableView& table, const QString& name) {
     ReplacingFile file(name.toStdString());
     file.write(tableText(*table.model(), QLatin1Char(',')).toStdString());
     const Status written = file.commit();
-    if (!written.ok())
-        QMessageBox::warning(&table, ExportText::tr("Save as CSV"), sentence(errorText(written.error())));
+    if (!written.ok()) QMessageBox::warning(&table, tr("Save as CSV"), sentence(errorText(written.error())));
 }
 
 } // namespace
@@ -201,14 +195,13 @@ void addTableExport(QTableView& table) {
         table.addAction(action);
         return action;
     };
-    QAction* copy = add("copyRows", ExportText::tr("&Copy selected rows"), [&table] { copySelected(table); });
+    QAction* copy = add("copyRows", tr("&Copy selected rows"), [&table] { copySelected(table); });
     copy->setShortcut(QKeySequence::Copy);
     copy->setShortcutContext(Qt::WidgetShortcut);
-    add("copyTable", ExportText::tr("Copy the &whole table"),
+    add("copyTable", tr("Copy the &whole table"),
         [&table] { QApplication::clipboard()->setText(tableText(*table.model(), QLatin1Char('\t'))); });
-    add("saveTable", ExportText::tr("&Save as CSV…"), [&table] {
-        const NewFile file{ExportText::tr("Save as CSV"), QStringLiteral("table.csv"), QStringLiteral("csv"),
-                           ExportText::tr("Tables (*.csv)")};
+    add("saveTable", tr("&Save as CSV…"), [&table] {
+        const NewFile file{tr("Save as CSV"), QStringLiteral("table.csv"), QStringLiteral("csv"), tr("Tables (*.csv)")};
         askWhereToSave(table, file, [&table](const QString& name) { save(table, name); });
     });
 }

@@ -3,12 +3,12 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/file_dialogs.h"
+#include "app/gui/panels/widgets.h"
 #include "core/families/registry.h"
 #include "core/formats/source/replacing_file.h"
 
 #include <QComboBox>
 #include <QFormLayout>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -60,11 +60,10 @@ int likelyMicrobatch(const Trace& trace, SliceId slice) {
 }
 
 QSpinBox* numberBox(const char* name, const QString& label, bool optional, QFormLayout& form, QWidget* parent) {
-    auto* box = new QSpinBox(parent);
-    box->setObjectName(QString::fromLatin1(name));
+    auto* box = named(new QSpinBox(parent), name);
     box->setAccessibleName(label);
     box->setRange(optional ? -1 : 0, kMostNumber);
-    if (optional) box->setSpecialValueText(TeachPanel::tr("unspecified"));
+    if (optional) box->setSpecialValueText(tr("unspecified"));
     box->setValue(optional ? -1 : 0);
     form.addRow(label, box);
     return box;
@@ -72,10 +71,10 @@ QSpinBox* numberBox(const char* name, const QString& label, bool optional, QForm
 
 QString rankText(RankSource source) {
     switch (source) {
-    case RankSource::File: return TeachPanel::tr("one file each");
-    case RankSource::Processes: return TeachPanel::tr("order of the processes");
-    case RankSource::Process: return TeachPanel::tr("the process's number");
-    case RankSource::Thread: return TeachPanel::tr("the thread's number, from 1");
+    case RankSource::File: return tr("one file each");
+    case RankSource::Processes: return tr("order of the processes");
+    case RankSource::Process: return tr("the process's number");
+    case RankSource::Thread: return tr("the thread's number, from 1");
     case RankSource::Names: break;
     }
     return {};
@@ -96,8 +95,7 @@ TeachPanel::TeachPanel(QWidget* parent) : QWidget(parent), tabs_(new QTabWidget(
     };
     tabs_->addTab(scrolled(namesPage()), tr("By names"));
     tabs_->addTab(scrolled(schedulePage()), tr("By schedule"));
-    auto* close = new QToolButton(tabs_);
-    close->setObjectName(QStringLiteral("teachClose"));
+    auto* close = named(new QToolButton(tabs_), "teachClose");
     close->setIcon(style()->standardIcon(QStyle::SP_TitleBarCloseButton));
     close->setAutoRaise(true);
     close->setToolTip(tr("Close"));
@@ -126,37 +124,28 @@ QWidget* TeachPanel::namesPage() {
     lead->setWordWrap(true);
     column->addWidget(lead);
     auto* form = new QFormLayout;
-    example_name_ = new QLabel(page);
-    example_name_->setObjectName(QStringLiteral("teachExample"));
+    example_name_ = named(new QLabel(page), "teachExample");
     example_name_->setTextFormat(Qt::PlainText);
     example_name_->setWordWrap(true);
     form->addRow(tr("Slice"), example_name_);
-    kind_ = new QComboBox(page);
-    kind_->setObjectName(QStringLiteral("teachKind"));
-    kind_->setAccessibleName(tr("Kind"));
+    kind_ = named(new QComboBox(page), "teachKind", tr("Kind"));
     for (const OpKind kind : kTaughtKinds)
         kind_->addItem(sentence(opKindText(kind)), static_cast<int>(kind));
     form->addRow(tr("Kind"), kind_);
     microbatch_ = numberBox("teachMicrobatch", tr("Micro-batch"), false, *form, page);
     chunk_ = numberBox("teachChunk", tr("Chunk"), true, *form, page);
     stage_ = numberBox("teachStage", tr("Stage"), true, *form, page);
-    pattern_ = new QLineEdit(page);
-    pattern_->setObjectName(QStringLiteral("teachPattern"));
-    pattern_->setAccessibleName(tr("Pattern"));
+    pattern_ = named(new QLineEdit(page), "teachPattern", tr("Pattern"));
     pattern_->setToolTip(tr("{microbatch}, {chunk}, {stage}, {step} and {rank} are numbers; * is any text; […] may be "
                             "missing; \\ escapes the next character."));
     form->addRow(tr("Pattern"), pattern_);
-    count_ = new QLabel(page);
-    count_->setObjectName(QStringLiteral("teachCount"));
+    count_ = named(new QLabel(page), "teachCount");
     count_->setWordWrap(true);
     form->addRow(tr("Matches"), count_);
     column->addLayout(form);
-    add_ = new QPushButton(tr("Add to the rule"), page);
-    add_->setObjectName(QStringLiteral("teachAdd"));
+    add_ = named(new QPushButton(tr("Add to the rule"), page), "teachAdd");
     column->addWidget(add_);
-    list_ = new QTableWidget(0, 3, page);
-    list_->setObjectName(QStringLiteral("teachList"));
-    list_->setAccessibleName(tr("Ops of the rule"));
+    list_ = named(new QTableWidget(0, 3, page), "teachList", tr("Ops of the rule"));
     list_->setHorizontalHeaderLabels({tr("Kind"), tr("Pattern"), tr("Matches")});
     list_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
     list_->verticalHeader()->hide();
@@ -165,21 +154,16 @@ QWidget* TeachPanel::namesPage() {
     list_->setTabKeyNavigation(false);
     list_->setMinimumHeight(90);
     column->addWidget(list_, 1);
-    auto* remove = new QPushButton(tr("Remove from the rule"), page);
-    remove->setObjectName(QStringLiteral("teachRemove"));
+    auto* remove = named(new QPushButton(tr("Remove from the rule"), page), "teachRemove");
     column->addWidget(remove);
     auto* rank_form = new QFormLayout;
-    ranks_ = new QComboBox(page);
-    ranks_->setObjectName(QStringLiteral("teachRanks"));
-    ranks_->setAccessibleName(tr("Ranks"));
+    ranks_ = named(new QComboBox(page), "teachRanks", tr("Ranks"));
     for (const RankSource source : kTaughtRanks)
         ranks_->addItem(rankText(source), static_cast<int>(source));
     rank_form->addRow(tr("Ranks"), ranks_);
     column->addLayout(rank_form);
-    reopen_ = new QPushButton(tr("Show the pipeline"), page);
-    reopen_->setObjectName(QStringLiteral("teachReopen"));
-    save_ = new QPushButton(tr("Save the rule…"), page);
-    save_->setObjectName(QStringLiteral("teachSave"));
+    reopen_ = named(new QPushButton(tr("Show the pipeline"), page), "teachReopen");
+    save_ = named(new QPushButton(tr("Save the rule…"), page), "teachSave");
     save_->setToolTip(tr("Saves a file for the --rules option of all commands that read traces"));
     column->addWidget(reopen_);
     column->addWidget(save_);
@@ -204,9 +188,7 @@ QWidget* TeachPanel::schedulePage() {
     lead->setWordWrap(true);
     column->addWidget(lead);
     auto* form = new QFormLayout;
-    family_ = new QComboBox(page);
-    family_->setObjectName(QStringLiteral("teachFamily"));
-    family_->setAccessibleName(tr("Schedule"));
+    family_ = named(new QComboBox(page), "teachFamily", tr("Schedule"));
     family_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     for (const ScheduleFamily& family : scheduleFamilies())
         family_->addItem(fromUtf8(std::string(family.title)), fromUtf8(std::string(family.name)));
@@ -220,8 +202,7 @@ QWidget* TeachPanel::schedulePage() {
     microbatches_ = size("teachMicrobatches", tr("Micro-batches"));
     vpp_ = size("teachVpp", tr("Chunks per rank"));
     column->addLayout(form);
-    auto* open = new QPushButton(tr("Show the pipeline"), page);
-    open->setObjectName(QStringLiteral("teachBySchedule"));
+    auto* open = named(new QPushButton(tr("Show the pipeline"), page), "teachBySchedule");
     connect(open, &QPushButton::clicked, this, &TeachPanel::reopenBySchedule);
     column->addWidget(open);
     column->addStretch(1);

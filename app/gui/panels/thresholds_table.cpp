@@ -33,6 +33,7 @@ ThresholdsTable::ThresholdsTable(const Thresholds& thresholds, QWidget* parent)
             item->setFlags(column == ValueColumn ? item->flags() | Qt::ItemIsEditable
                                                  : item->flags() & ~Qt::ItemIsEditable);
             item->setToolTip(text);
+            if (column == ValueColumn) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
             setItem(row, column, item);
         };
         add(NameColumn, QString::fromStdString(std::string(info.name)));

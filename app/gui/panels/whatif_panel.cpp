@@ -90,12 +90,8 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
 }
 
 void WhatIfPanel::buildChanges(QVBoxLayout& column) {
-    target_ = new QComboBox(this);
-    target_->setObjectName(QStringLiteral("whatIfTarget"));
-    target_->setAccessibleName(tr("What changes"));
-    value_ = new QComboBox(this);
-    value_->setObjectName(QStringLiteral("whatIfValue"));
-    value_->setAccessibleName(tr("Type of change"));
+    target_ = named(new QComboBox(this), "whatIfTarget", tr("What changes"));
+    value_ = named(new QComboBox(this), "whatIfValue", tr("Type of change"));
     value_->addItems(
         {tr("takes as long as its peers"), tr("has constant times, without jitter"), tr("is faster"), tr("is slower")});
     // Long names must not take the result's space.
@@ -103,17 +99,13 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(9);
     }
-    slider_ = new QSlider(Qt::Horizontal, this);
-    slider_->setObjectName(QStringLiteral("whatIfShare"));
-    slider_->setAccessibleName(tr("Size of the change"));
+    slider_ = named(new QSlider(Qt::Horizontal, this), "whatIfShare", tr("Size of the change"));
     slider_->setRange(1, 99);
     slider_->setValue(20);
     slider_text_ = new QLabel(this);
-    add_ = new QPushButton(tr("Add"), this);
-    add_->setObjectName(QStringLiteral("whatIfAdd"));
+    add_ = named(new QPushButton(tr("Add"), this), "whatIfAdd");
     add_->setToolTip(tr("Keep this change and add another"));
-    list_ = new QListWidget(this);
-    list_->setObjectName(QStringLiteral("whatIfChanges"));
+    list_ = named(new QListWidget(this), "whatIfChanges");
     list_->setAccessibleName(tr("Changes; press Delete to remove one"));
     list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more can be reached by scrolling
     list_->setToolTip(tr("Double-click a change to remove it"));
@@ -152,9 +144,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
 }
 
 void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
-    schedule_ = new QComboBox(this);
-    schedule_->setObjectName(QStringLiteral("whatIfSchedule"));
-    schedule_->setAccessibleName(tr("Schedule"));
+    schedule_ = named(new QComboBox(this), "whatIfSchedule", tr("Schedule"));
     schedule_->addItem(tr("as run"));
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name)) continue;
@@ -165,17 +155,12 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
             schedule_->addItem(flavored, flavored);
         }
     }
-    vpp_ = new QSpinBox(this);
-    vpp_->setObjectName(QStringLiteral("whatIfVpp"));
-    vpp_->setAccessibleName(tr("Chunks per rank"));
+    vpp_ = named(new QSpinBox(this), "whatIfVpp", tr("Chunks per rank"));
     vpp_->setRange(0, 16);
     vpp_->setSpecialValueText(tr("as run"));
-    layers_ = new QLineEdit(this);
-    layers_->setObjectName(QStringLiteral("whatIfLayers"));
-    layers_->setAccessibleName(tr("Layers per stage, as run"));
+    layers_ = named(new QLineEdit(this), "whatIfLayers", tr("Layers per stage, as run"));
     layers_->setPlaceholderText(tr("unknown; for example 9,9,9,5, or 9 for all stages"));
-    advise_ = new QPushButton(tr("What would help most?"), this);
-    advise_->setObjectName(QStringLiteral("whatIfAdvise"));
+    advise_ = named(new QPushButton(tr("What would help most?"), this), "whatIfAdvise");
     advise_->setToolTip(tr("Tries all schedules with different numbers of chunks and micro-batches, and different "
                            "splits of the layers if the layers are known"));
     auto* form = new QFormLayout;
@@ -202,17 +187,14 @@ QWidget* WhatIfPanel::buildResult() {
     auto* result = new QWidget(this);
     auto* column = new QVBoxLayout(result);
     column->setContentsMargins(0, 8, 0, 0);
-    headline_ = new QLabel(result);
-    headline_->setObjectName(QStringLiteral("whatIfHeadline"));
+    headline_ = named(new QLabel(result), "whatIfHeadline");
     QFont large = font();
     large.setPointSizeF(large.pointSizeF() * 1.25);
     large.setBold(true);
     headline_->setFont(large);
     headline_->setWordWrap(true);
-    reference_ = new QCheckBox(tr("Show on the timeline"), result);
-    reference_->setObjectName(QStringLiteral("whatIfReference"));
-    note_ = new QLabel(result);
-    note_->setObjectName(QStringLiteral("whatIfNote"));
+    reference_ = named(new QCheckBox(tr("Show on the timeline"), result), "whatIfReference");
+    note_ = named(new QLabel(result), "whatIfNote");
     note_->setWordWrap(true);
     chart_ = new BarChart(themes_, result);
     chart_->setAccessibleName(tr("Bubble of each rank, before and after"));
@@ -233,8 +215,7 @@ QWidget* WhatIfPanel::buildResult() {
     column->addLayout(notes);
     auto* bubbles = new QWidget(result);
     QVBoxLayout* inner = tightColumn(*bubbles);
-    key_ = new QLabel(bubbles);
-    key_->setObjectName(QStringLiteral("whatIfKey"));
+    key_ = named(new QLabel(bubbles), "whatIfKey");
     key_->setContentsMargins(12, 4, 12, 6);
     key_->setWordWrap(true);
     inner->addWidget(chart_, 1);

@@ -1,8 +1,8 @@
 #include "app/gui/panels/widgets.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/panels/table_text.h"
 
-#include <QCoreApplication>
 #include <QDockWidget>
 #include <QDoubleSpinBox>
 #include <QEvent>
@@ -24,16 +24,11 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct FieldText {
-    Q_DECLARE_TR_FUNCTIONS(FormFields)
-};
-
 constexpr double kMaxMs = 1e6;
 
 template <class Box>
 Box* addBox(const FormFields& fields, const char* name, const QString& label) {
-    auto* box = new Box(fields.form.parentWidget());
-    box->setObjectName(QString::fromLatin1(name));
+    auto* box = named(new Box(fields.form.parentWidget()), name);
     box->setAccessibleName(label);
     fields.form.addRow(label, box);
     return box;
@@ -53,7 +48,7 @@ QDoubleSpinBox* FormFields::time(const char* name, const QString& label, double 
     auto* box = addBox<QDoubleSpinBox>(*this, name, label);
     box->setDecimals(3);
     box->setRange(0, kMaxMs);
-    box->setSuffix(FieldText::tr(" ms"));
+    box->setSuffix(tr(" ms"));
     box->setValue(ms);
     QObject::connect(box, &QDoubleSpinBox::valueChanged, box, changed);
     return box;

@@ -21,6 +21,20 @@ class QWidget;
 
 namespace bubblescope::gui {
 
+/// Names a new object for tests and saved states.
+template <class Object>
+Object* named(Object* object, const char* name) {
+    object->setObjectName(QString::fromLatin1(name));
+    return object;
+}
+
+/// Also names a widget for screen readers.
+template <class Widget>
+Widget* named(Widget* widget, const char* name, const QString& accessible) {
+    widget->setAccessibleName(accessible);
+    return named(widget, name);
+}
+
 /// A label that elides its text to its current width.
 class ElidedLabel : public QLabel {
 public:

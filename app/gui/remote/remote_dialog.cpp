@@ -5,10 +5,8 @@
 #include <QComboBox>
 #include <QCryptographicHash>
 #include <QDialogButtonBox>
-#include <QDir>
 #include <QLabel>
 #include <QLineEdit>
-#include <QLocale>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSettings>

@@ -43,9 +43,8 @@ Result<RemoteAddress> RemoteAddress::parse(const QString& text) {
     const bool has_path = !address.path.isEmpty() && address.path != QLatin1String("/");
     if (!matches(text) || !url.isValid() || url.host().isEmpty() || !has_path ||
         address.target.startsWith(QLatin1Char('-')))
-        return usageError(
-            RemoteTrace::tr("%1: not an address").arg(text).toStdString(),
-            RemoteTrace::tr("write ssh://HOST/PATH, such as ssh://user@node1/home/user/traces").toStdString());
+        return usageError(tr("%1: not an address").arg(text).toStdString(),
+                          tr("write ssh://HOST/PATH, such as ssh://user@node1/home/user/traces").toStdString());
     return address;
 }
 

@@ -5,7 +5,6 @@
 #include <QObject>
 #include <QProcess>
 #include <QString>
-#include <QStringList>
 
 #include <optional>
 

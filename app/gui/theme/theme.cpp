@@ -336,6 +336,11 @@ public:
         if (metric == PM_TabBarTabHSpace && namesDocks(widget)) return kRoom;
         return QProxyStyle::pixelMetric(metric, option, widget);
     }
+    [[nodiscard]] int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                                QStyleHintReturn* out) const override {
+        if (hint == SH_DialogButtonBox_ButtonsHaveIcons) return 0; // the platform's icons suit only its own palette
+        return QProxyStyle::styleHint(hint, option, widget, out);
+    }
 };
 
 } // namespace

@@ -1,9 +1,9 @@
 #include "app/gui/timeline/counters.h"
 
+#include "app/gui/language/text.h"
 #include "app/gui/models/session_queries.h"
 #include "core/cost/memory_model.h"
 
-#include <QCoreApplication>
 #include <QLocale>
 
 #include <algorithm>
@@ -15,10 +15,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct CounterText {
-    Q_DECLARE_TR_FUNCTIONS(CounterLanes)
-};
 
 /// A forward op holds two units; if the backward is split, its first part frees one of them.
 constexpr std::int64_t kHalves = 2;
@@ -40,7 +36,7 @@ void addValue(CounterLane& lane, TimeNs time, double value) {
 CounterLane heldActivations(const Session& session, std::size_t line) {
     const auto rank = static_cast<std::size_t>(session.lanes.rankOf(static_cast<int>(line)));
     CounterLane lane;
-    lane.name = CounterText::tr("activations");
+    lane.name = tr("activations");
     StageMemory stage;
     stage.activations = {kHalves, 1, 1};
     for (int place = 0; place < session.stepCount(); ++place) {

@@ -20,10 +20,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct ExtraText {
-    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
-};
-
 constexpr int kNameIndent = 24;
 
 } // namespace
@@ -94,8 +90,8 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
             if (!place) continue;
             const CounterLane& lane = *counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
             const QString value = counterText(lane.maximum, lane.name);
-            const QString maximum = lane.maximum_op.isEmpty() ? ExtraText::tr("max %1").arg(value)
-                                                              : ExtraText::tr("max %1, %2").arg(value, lane.maximum_op);
+            const QString maximum =
+                lane.maximum_op.isEmpty() ? tr("max %1").arg(value) : tr("max %1, %2").arg(value, lane.maximum_op);
             const int room = place->width() - metrics.horizontalAdvance(maximum) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
                         metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + maximum);
@@ -118,8 +114,7 @@ QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
 
 void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference,
                                   double fraction) {
-    const QString name =
-        fraction >= 1 ? reference.name : ExtraText::tr("%1 to %2").arg(percent(fraction), reference.name);
+    const QString name = fraction >= 1 ? reference.name : tr("%1 to %2").arg(percent(fraction), reference.name);
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(f_.plot);
@@ -149,7 +144,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
         p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
         const TimeNs saved = f_.session.window(reference.step).end - reference.timeline.end;
-        const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
+        const QString text = tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
         // Placed next to the time labels, so that it covers neither a row nor a step.
@@ -182,10 +177,6 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
 }
 
 namespace {
-
-struct FlowLabel {
-    Q_DECLARE_TR_FUNCTIONS(FlowPainter)
-};
 
 constexpr double kMarkWidth = 9;    ///< width of a mismatch mark
 constexpr double kMarkApart = 6;    ///< marks closer than this are drawn once
@@ -265,7 +256,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
 }
 
 void FlowPainter::paintTooMany(std::size_t arrows) {
-    paintCaption(FlowLabel::tr("%1 transfers in view: zoom in to see their arrows").arg(arrows), f_.theme.text_dim);
+    paintCaption(tr("%1 transfers in view: zoom in to see their arrows").arg(arrows), f_.theme.text_dim);
 }
 
 void FlowPainter::paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour) {
@@ -402,7 +393,7 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
     const QString length = shortTime(stats.range.length());
     paintCaption(!tracks.empty() || !f_.session.hasSteps()
                      ? length
-                     : FlowLabel::tr("%1: ranks busy %2, bubbles %3, ops: %4")
+                     : tr("%1: ranks busy %2, bubbles %3, ops: %4")
                            .arg(length, percent(stats.busyFraction()), shortTime(stats.bubble()))
                            .arg(stats.ops()),
                  f_.theme.selection);

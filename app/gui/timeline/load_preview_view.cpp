@@ -1,6 +1,5 @@
 #include "app/gui/timeline/load_preview_view.h"
 
-#include <QLocale>
 #include <QPainter>
 
 #include <algorithm>

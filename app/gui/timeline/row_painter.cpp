@@ -5,7 +5,6 @@
 #include "core/base/beside.h"
 #include "core/base/parallel.h"
 
-#include <QBrush>
 #include <QPainter>
 
 #include <algorithm>

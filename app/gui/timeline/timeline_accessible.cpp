@@ -7,7 +7,6 @@
 
 #include <QAccessible>
 #include <QAccessibleWidget>
-#include <QCoreApplication>
 #include <QLocale>
 
 #include <algorithm>
@@ -16,10 +15,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct AccessText {
-    Q_DECLARE_TR_FUNCTIONS(TimelineAccess)
-};
 
 QString selectionText(const TimelineView& view) {
     const ViewState& state = view.state();
@@ -31,12 +26,12 @@ enum Cell : int { kNameCell, kBubbleCell, kShareCell, kPiecesCell, kOpsCell, kLo
 
 QString cellColumnName(int column) {
     switch (column) {
-    case kNameCell: return AccessText::tr("Rank");
-    case kBubbleCell: return AccessText::tr("Bubble");
-    case kShareCell: return AccessText::tr("Share of the step");
-    case kPiecesCell: return AccessText::tr("Bubbles");
-    case kOpsCell: return AccessText::tr("Ops");
-    case kLongestCell: return AccessText::tr("Longest bubble");
+    case kNameCell: return tr("Rank");
+    case kBubbleCell: return tr("Bubble");
+    case kShareCell: return tr("Share of the step");
+    case kPiecesCell: return tr("Bubbles");
+    case kOpsCell: return tr("Ops");
+    case kLongestCell: return tr("Longest bubble");
     default: return {};
     }
 }
@@ -75,10 +70,9 @@ QString cellText(const Session& session, int current, int line, int column) {
     case kOpsCell: return QLocale().toString(qlonglong(session.step(step).ranks[rank].size()));
     case kLongestCell: {
         const ItemRef longest = longestBubbleOf(session, current, line);
-        if (!longest) return AccessText::tr("none");
+        if (!longest) return tr("none");
         const TimeRange range = session.range(longest);
-        return AccessText::tr("%1 from %2 on")
-            .arg(shortTime(range.length()), shortTime(range.begin - session.window(step).begin));
+        return tr("%1 from %2 on").arg(shortTime(range.length()), shortTime(range.begin - session.window(step).begin));
     }
     default: return {};
     }
@@ -161,11 +155,11 @@ private:
         const PlannedRow& row = view_.rows().row(row_);
         if (row.header()) return groupName(row, view_.state().rows().group.value_or(MeshAxis::Pipeline));
         const QString rank = lineName(*view_.state().session(), row.line);
-        return row.pinned ? AccessText::tr("%1, pinned").arg(rank) : rank;
+        return row.pinned ? tr("%1, pinned").arg(rank) : rank;
     }
     [[nodiscard]] QString value() const {
         const PlannedRow& row = view_.rows().row(row_);
-        if (row.header()) return row.folded ? AccessText::tr("folded") : AccessText::tr("unfolded");
+        if (row.header()) return row.folded ? tr("folded") : tr("unfolded");
         return cellText(*view_.state().session(), view_.state().step(), row.line, column_);
     }
 
@@ -270,9 +264,8 @@ private:
     [[nodiscard]] QString summaryText() const {
         const auto ranks =
             std::ranges::count_if(view_.rows().plan(), [](const PlannedRow& row) { return !row.header(); });
-        if (!view_.state().pipeline())
-            return AccessText::tr("%Ln rank(s) or process(es)", nullptr, static_cast<int>(ranks));
-        return AccessText::tr("%Ln rank(s), step %1 of %2", nullptr, static_cast<int>(ranks))
+        if (!view_.state().pipeline()) return tr("%Ln rank(s) or process(es)", nullptr, static_cast<int>(ranks));
+        return tr("%Ln rank(s), step %1 of %2", nullptr, static_cast<int>(ranks))
             .arg(view_.state().step() + 1)
             .arg(view_.state().session()->stepCount());
     }

@@ -17,10 +17,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct TimelineText {
-    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
-};
-
 constexpr int kNameLeft = 16;           ///< left edge of a rank's name, to the right of the fold marker
 constexpr double kStepScaleLimit = 1.6; ///< in views longer than this many steps, times count from the first step
 
@@ -76,10 +72,10 @@ void TimelinePainter::paintRuler() {
     p_.fillRect(QRect(0, 0, f_.plot.right() + 1, kRulerHeight), f_.theme.header);
     paintStepBand();
     const TimeRange& visible = f_.geometry.scale.range;
-    const QString note = !f_.session.hasSteps() ? TimelineText::tr("since the first event")
+    const QString note = !f_.session.hasSteps() ? tr("since the first event")
                          : countsInStep(f_.session, f_.step, visible)
-                             ? TimelineText::tr("time in step %1").arg(f_.session.step(f_.step).index)
-                             : TimelineText::tr("time since step %1").arg(f_.session.step(0).index);
+                             ? tr("time in step %1").arg(f_.session.step(f_.step).index)
+                             : tr("time since step %1").arg(f_.session.step(0).index);
     p_.setFont(small_);
     drawRuler(p_, f_.theme, makeTicks(f_.geometry.scale, rulerOrigin(f_.session, f_.step, visible), kTickRoom),
               QRect(0, kStepBandHeight, f_.plot.right() + 1, kTickBandHeight), f_.plot.left(), note);
@@ -97,8 +93,8 @@ void TimelinePainter::paintStepBand() {
         const QColor background = current ? f_.theme.palette.color(QPalette::Highlight) : f_.theme.line;
         p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), background);
         p_.setPen(textOn(background));
-        for (const QString& label : {TimelineText::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
-                                     TimelineText::tr("step %1").arg(number), QString::number(number)}) {
+        for (const QString& label : {tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
+                                     tr("step %1").arg(number), QString::number(number)}) {
             if (metrics.horizontalAdvance(label) + 6 > box.width()) continue;
             p_.drawText(box, Qt::AlignCenter, label);
             break;
@@ -139,7 +135,7 @@ bool TimelinePainter::fitsBubbleWords() const {
         if (rows.isHeader(row)) continue;
         widest = std::max(widest, QFontMetrics(bold_).horizontalAdvance(lineName(f_.session, rows.lineAt(row))));
     }
-    const QString word = TimelineText::tr("bubble %1").arg(percent(1));
+    const QString word = tr("bubble %1").arg(percent(1));
     return widest + QFontMetrics(small_).horizontalAdvance(word) + 4 <= kHeaderWidth - 1 - kNameLeft - 8;
 }
 
@@ -170,7 +166,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area, bool words) {
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter,
-                words ? TimelineText::tr("bubble %1").arg(percent(bubble)) : percent(bubble));
+                words ? tr("bubble %1").arg(percent(bubble)) : percent(bubble));
     if (!tall) return;
     // The bubble's share as a bar, equal to that in the caption.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
@@ -185,10 +181,10 @@ void TimelinePainter::paintLaneNames(int top, const QRect& area) {
     p_.setPen(f_.theme.text_dim);
     for (const LaneBand& band : f_.geometry.rows.bands()) {
         if (band.kind == LaneKind::Compute) continue;
-        const QString name = band.kind == LaneKind::Send      ? TimelineText::tr("send")
-                             : band.kind == LaneKind::Receive ? TimelineText::tr("receive")
-                             : band.kind == LaneKind::Wait    ? TimelineText::tr("wait")
-                                                              : TimelineText::tr("all-reduce");
+        const QString name = band.kind == LaneKind::Send      ? tr("send")
+                             : band.kind == LaneKind::Receive ? tr("receive")
+                             : band.kind == LaneKind::Wait    ? tr("wait")
+                                                              : tr("all-reduce");
         p_.drawText(QRect(area.left(), top + band.top - 1, area.width() - 8, band.height + 2),
                     Qt::AlignRight | Qt::AlignVCenter, name);
     }
