@@ -10,6 +10,10 @@
 
 namespace bubblescope::gui {
 
+/// Labels of QMessageBox, listed here because Qt's own translations may not be installed.
+[[maybe_unused]] constexpr const char* const kDetailLabels[] = {QT_TRANSLATE_NOOP("QMessageBox", "Show Details..."),
+                                                                QT_TRANSLATE_NOOP("QMessageBox", "Hide Details...")};
+
 void offerCrashReport(QWidget& window, const QString& folder) {
     const QStringList reports = takeNewCrashReports(folder);
     if (reports.isEmpty()) return;

@@ -11,6 +11,7 @@
 #include <QAction>
 #include <QComboBox>
 #include <QDockWidget>
+#include <QLabel>
 #include <QMenuBar>
 #include <QProcess>
 #include <QProcessEnvironment>
@@ -18,6 +19,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
+#include <QToolButton>
 
 #include <cmath>
 
@@ -183,6 +185,30 @@ private slots:
                      qPrintable(dialog->objectName() + QLatin1String(": ") + sizeText(dialog->size())));
             dialog->hide();
         }
+    }
+
+    void theLabShowsItsFieldsWhole_data() { theWindowFitsOnASmallScreen_data(); }
+
+    /// Also if the window is low, so that the fields scroll, and all of them and a long message are shown.
+    void theLabShowsItsFieldsWhole() {
+        QFETCH(int, language);
+        MainWindow window(loadSample, false);
+        window.languages().choose(static_cast<Language>(language));
+        ScheduleExplorer lab(window.themes(), &window);
+        QSignalSpy computed(&lab, &ScheduleExplorer::computed);
+        lab.resize(900, 500);
+        lab.show();
+        child<QToolButton>(lab, "explorerTransfers").click();
+        child<QComboBox>(lab, "explorerCommunicators").setCurrentIndex(1); // one for all
+        child<QComboBox>(lab, "explorerReceives").setCurrentIndex(1);      // posted just before their op
+        auto& problem = child<QLabel>(lab, "explorerProblem");
+        QTRY_VERIFY_WITH_TIMEOUT(!problem.text().isEmpty(), 20000);
+        QCOMPARE(problem.text().back(), QChar(static_cast<Language>(language) == Language::Chinese ? 0x3002 : '.'));
+        QCoreApplication::processEvents();
+        auto& form = *lab.findChild<LabForm*>();
+        QVERIFY2(
+            form.widget()->width() <= form.viewport()->width(),
+            qPrintable(sizeText(form.widget()->size()) + QLatin1String(" in ") + sizeText(form.viewport()->size())));
     }
 
     void picturesObeyTheirSize_data() {

@@ -7,12 +7,14 @@
 #include "core/cost/cost_files.h"
 
 #include <QComboBox>
+#include <QEvent>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QScopedValueRollback>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -123,8 +125,14 @@ LabForm::LabForm(ThemeManager& themes, QWidget* parent) : QScrollArea(parent), t
         connect(box, &QComboBox::currentIndexChanged, this, &LabForm::change);
     filling_ = false;
     fillFlavors();
-    // As wide as its fields, so that they never scroll sideways.
-    setMinimumWidth(panel->minimumSizeHint().width() + 20);
+}
+
+bool LabForm::eventFilter(QObject* watched, QEvent* event) {
+    const bool done = QScrollArea::eventFilter(watched, event);
+    // As wide as its fields, so that they never scroll sideways; also when more of them are shown.
+    if (watched == widget() && event->type() == QEvent::LayoutRequest)
+        setMinimumWidth(widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
+    return done;
 }
 
 void LabForm::addBelow(QWidget& widget) {

@@ -43,6 +43,9 @@ signals:
     void changed();
     void refused(const bubblescope::Error& error);
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
     void addSizes(QFormLayout& form);
     void addTimes(QFormLayout& form);

@@ -177,9 +177,9 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
     }
     showNothing(tr("Unknown schedule"));
     const Error& error = result.error();
-    QString text = sentence(translatedText(error.message));
-    if (!error.hint.empty()) text += QStringLiteral(". ") + sentence(translatedText(error.hint));
-    setProblem(text + QLatin1Char('.'));
+    const QString problem = tr("%1.").arg(sentence(translatedText(error.message)));
+    const QString hint = error.hint.empty() ? QString() : tr("%1.").arg(sentence(translatedText(error.hint)));
+    setProblem(QStringLiteral("%1 %2").arg(problem, hint).trimmed());
     emit computed();
 }
 
@@ -197,7 +197,7 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
                                     : translatedText(result_->form.bubble_expression)));
     if (result_->queue_cost)
         headline_->setText(tr("%1; transfer queues: %2").arg(headline_->text(), timeDelta(*result_->queue_cost)));
-    if (!result_->hang.empty()) setProblem(sentence(translated(result_->hang)) + QLatin1Char('.'));
+    if (!result_->hang.empty()) setProblem(tr("%1.").arg(sentence(translated(result_->hang))));
     headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
     export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);
