@@ -292,7 +292,7 @@ private slots:
         const CompactScene compact(manyRanks(8), 8);
         const GeometryInput input{
             *compact.session, {compact.range, kCompactWidth}, compact.rows, 0, kViewHeight, 1, {}};
-        QVERIFY(buildShapes(input).empty());
+        QVERIFY(buildShapes(input).ops.empty());
     }
 
     void namesLeaveRoomForOneAnother() {

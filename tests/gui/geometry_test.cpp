@@ -26,6 +26,21 @@ QSizeF sevenPixelsALetter(const QString& text) {
     return {widest, 15.0 * static_cast<double>(lines.size())};
 }
 
+/// All shapes, in drawing order. The parts of columns are separate ones, as high as their shares.
+std::vector<TimelineShape> shapesIn(const GeometryInput& input) {
+    RowShapes rows = buildShapes(input);
+    for (const StackPiece& piece : rows.stacks) {
+        for (const Role role : kStackOrder) {
+            TimelineShape part;
+            part.role = role;
+            part.rect = QRectF(piece.begin, 0, piece.end - piece.begin, piece.height(role)); // at a ratio of 1
+            if (piece.height(role) > 0) rows.ops.push_back(part);
+        }
+    }
+    std::ranges::move(rows.lanes, std::back_inserter(rows.ops));
+    return std::move(rows.ops);
+}
+
 struct Scene {
     SessionPtr session;
     RowLayout rows;
@@ -39,7 +54,7 @@ struct Scene {
     [[nodiscard]] GeometryInput input() const {
         return {*session, {range, kWidth}, rows, scroll, kHeight, ratio, sevenPixelsALetter};
     }
-    [[nodiscard]] std::vector<TimelineShape> shapes() const { return buildShapes(input()); }
+    [[nodiscard]] std::vector<TimelineShape> shapes() const { return shapesIn(input()); }
 };
 
 bool isOp(const TimelineShape& shape) {
@@ -208,8 +223,7 @@ private slots:
         // 200 000 ops on 1000 pixels: no more shapes than pixels, each in a colour that occurs there.
         const SessionPtr session = denseSession(200000, TimeNs{0});
         const RowLayout rows(session->lanes, kHeight);
-        const auto shapes =
-            buildShapes({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
+        const auto shapes = shapesIn({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
         QVERIFY(shapes.size() <= 4);
         double covered = 0;
         for (const TimelineShape& shape : shapes) {
@@ -225,8 +239,7 @@ private slots:
         // border.
         const SessionPtr session = denseSession(3, 400ms);
         const RowLayout rows(session->lanes, kHeight);
-        const auto shapes =
-            buildShapes({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
+        const auto shapes = shapesIn({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
         int ops = 0;
         for (const TimelineShape& shape : shapes) {
             if (!isOp(shape)) continue;
@@ -246,7 +259,7 @@ private slots:
             double covered = 0;
             double end = 0;
             std::vector<TimelineShape> shapes =
-                buildShapes({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
+                shapesIn({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter});
             std::ranges::sort(shapes, {}, [](const TimelineShape& shape) { return shape.rect.left(); });
             for (const TimelineShape& shape : shapes) {
                 QVERIFY(shape.item);
@@ -269,7 +282,7 @@ private slots:
             double backward = 0;
             double bubble = 0;
             for (const TimelineShape& shape :
-                 buildShapes({*session, {range, width}, rows, 0, kHeight, 1, sevenPixelsALetter})) {
+                 shapesIn({*session, {range, width}, rows, 0, kHeight, 1, sevenPixelsALetter})) {
                 const double area = shape.rect.width() * shape.rect.height();
                 (shape.role == Role::Forward ? forward : shape.role == Role::Backward ? backward : bubble) += area;
             }
@@ -285,8 +298,7 @@ private slots:
         const RowLayout rows(session->lanes, kHeight);
         std::size_t shapes = 0;
         QBENCHMARK {
-            shapes =
-                buildShapes({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter}).size();
+            shapes = shapesIn({*session, {session->window(0), kWidth}, rows, 0, kHeight, 1, sevenPixelsALetter}).size();
         }
         QVERIFY(shapes <= 2 * static_cast<std::size_t>(kWidth));
     }

@@ -274,23 +274,12 @@ private slots:
             for (int i = 0; i < 40; ++i) {
                 const int begin = -3 + below(plot.width());
                 const int end = begin + 1 + below(8);
-                if (i < 15) { // whole ones, each in place of the last; none at all shows the ground again
-                    const QRgb colour = 0xff000000U | static_cast<QRgb>(random());
-                    band.replace(begin, end, 20, colour);
-                    b.fillDevice({begin, bottom - 20, end, bottom}, colour);
-                    continue;
-                }
-                band.settle(begin, end);
-                ColumnBand::Stack stack;
-                int top = 0;
-                for (int layer = below(static_cast<int>(ColumnBand::kLayers) + 1); layer > 0; --layer) {
-                    const QRgb colour = 0xff000000U | static_cast<QRgb>(random());
-                    const int next = top + 1 + below(9);
-                    stack.add(next, colour);
-                    b.fillDevice({begin, bottom - next, end, bottom - top}, colour);
-                    top = next;
-                }
-                band.put(begin, end, stack);
+                const QRgb colour = 0xff000000U | static_cast<QRgb>(random());
+                // Whole ones, each in place of the last; then ones of any height over those.
+                const int top = i < 15 ? 20 : 1 + below(25);
+                if (i >= 15) band.settle(begin, end);
+                band.put(begin, end, top, colour);
+                b.fillDevice({begin, bottom - top, end, bottom}, colour);
             }
             band.flush();
             band.flush(); // nothing is left
@@ -299,8 +288,8 @@ private slots:
         QImage ours = picture({40, 40}, 1);
         PixelCanvas canvas(ours, {0, 0, 40, 40}, 1);
         band.begin(canvas, 30, 40);
-        band.replace(5, 9, 10, 0xffff0000);
-        band.replace(6, 7, 0, 0);
+        band.put(5, 9, 10, 0xffff0000);
+        band.put(6, 7, 0, 0);
         band.flush();
         QCOMPARE(ours.pixel(5, 29), 0xffff0000);
         QCOMPARE(ours.pixel(6, 29), kGround);
@@ -568,25 +557,17 @@ private slots:
         }
     }
 
-    void zoomedOutPicturesShowTheShares_data() {
-        QTest::addColumn<int>("height");
-        QTest::addColumn<bool>("folded");
-        QTest::newRow("rows") << 60 << false;
-        QTest::newRow("folded groups") << 60 << true;
-    }
     /// A third of the work is forward, and a third of what the picture shows of it.
-    void zoomedOutPicturesShowTheShares() {
-        QFETCH(const int, height);
-        QFETCH(const bool, folded);
+    void stripsOfGroupsShowTheShares() {
         const SessionPtr session = manyOps(6, 60);
-        RowExtras extras{.height = height};
-        if (folded) extras.rows = {{-1, 0, 3, true, false, {0, 1, 2}}, {-1, 1, 3, true, false, {3, 4, 5}}};
+        RowExtras extras{.height = 60};
+        extras.rows = {{-1, 0, 3, true, false, {0, 1, 2}}, {-1, 1, 3, true, false, {3, 4, 5}}};
         BarePlot drawing{session, RowLayout(session->lanes, 420, extras), session->lanes.extent()};
         drawing.plot.setHeight(std::min(drawing.plot.height(), drawing.rows.contentHeight()));
         auto count = colours(drawing.drawn(true, [&](QPainter& painter, const TimelineFrame& frame) {
             RowPainter(painter, frame).paint();
             CompactRowPainter(painter, frame).paint();
-            if (folded) CompactRowPainter(painter, frame).paintStrips();
+            CompactRowPainter(painter, frame).paintStrips();
         }));
         const double forward = count[drawing.theme.fill(Role::Forward).rgb()];
         const double backward = count[drawing.theme.fill(Role::Backward).rgb()];
@@ -595,12 +576,22 @@ private slots:
                  qPrintable(QString::number(forward / (forward + backward))));
     }
 
-    /// Low rows mix the colours of a column by their shares: stacks of a few pixels look like letters.
-    void lowRowsMixColours() {
+    void rowsMixColours_data() {
+        QTest::addColumn<int>("height");
+        QTest::addColumn<bool>("pixels");
+        QTest::newRow("low rows") << 12 << true;
+        QTest::newRow("rows") << 60 << true;
+        QTest::newRow("rows in files") << 60 << false;
+    }
+    /// Rows of any height mix the colours of a column by their shares: stacks look like letters, and at the edges of
+    /// ops like notches.
+    void rowsMixColours() {
+        QFETCH(const int, height);
+        QFETCH(const bool, pixels);
         const SessionPtr session = manyOps(6, 60);
-        BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = 12}), session->lanes.extent()};
-        QVERIFY(drawing.rows.compact());
-        const QImage image = drawing.drawnRows(true);
+        BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = height}), session->lanes.extent()};
+        QCOMPARE(drawing.rows.compact(), height < 24);
+        const QImage image = drawing.drawnRows(pixels);
         const RoleTimes shares = sharesOf(session->lanes, 0, session->lanes.extent());
         std::array<double, 3> wanted{};
         double busy = 0;

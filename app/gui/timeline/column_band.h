@@ -5,78 +5,51 @@
 #include <QRgb>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <vector>
 
 namespace bubblescope::gui {
 
-/// Draws a band of narrow columns, each of which is a stack of a few colours. Columns are collected and then written
-/// line by line, because writing one column after the other would be several times slower. Not thread-safe. An object
-/// reuses its memory for the next band.
+/// Writes a band of narrow columns of one colour each. Columns are collected and then written line by line, several at
+/// once; writing them one by one would take several times as long. For one thread. An object reuses its memory from
+/// band to band.
 class ColumnBand {
 public:
-    static constexpr std::size_t kLayers = 3;
     static constexpr int kNarrow = 16; ///< maximum width in columns; wider shapes are faster to fill directly
 
-    /// Colours of a column from bottom to top. Pixels above the stack do not change.
-    struct Stack {
-        std::size_t count = 0;
-        std::array<int, kLayers> tops{}; ///< device pixels from the bottom of the band, ascending
-        std::array<QRgb, kLayers> colours{};
-
-        void add(int top, QRgb colour) {
-            tops[count] = top;
-            colours[count++] = colour;
-        }
-    };
-
-    /// Starts a band. `bottom` is its lowest line in the plot, and `columns` is the width of the plot, in device
+    /// Begins a band whose bottom is on a line of the plot. `columns` is the number of the plot's columns, in device
     /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
-    /// Writes a stack into columns that are empty, for example after settle().
-    void put(int begin, int end, const Stack& stack) {
+    /// Gives columns a colour from the band's bottom up to `top` device pixels, in place of the colour that they have;
+    /// none if `top` is 0. The pixels above are not changed.
+    void put(int begin, int end, int top, QRgb colour) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);
-        if (begin >= end || stack.count == 0) return;
-        layers_ = std::max(layers_, stack.count);
-        height_ = std::max(height_, stack.tops[stack.count - 1]);
-        for (std::size_t layer = 0; layer < stack.count; ++layer) {
-            int column = begin; // usually one column
-            do {
-                tops_[layer][static_cast<std::size_t>(column)] = stack.tops[layer];
-                colours_[layer][static_cast<std::size_t>(column)] = stack.colours[layer];
-            } while (++column < end);
-        }
-    }
-    /// Writes one colour, or none if `top` is 0, into columns that are empty or contain a single colour.
-    void replace(int begin, int end, int top, QRgb colour) {
-        if (top == 0 && layers_ == 0) return;
-        Stack one;
-        one.add(top, colour);
-        put(begin, end, one);
+        if (begin >= end || (top == 0 && height_ == 0)) return;
+        height_ = std::max(height_, top);
+        int column = begin; // usually one column
+        do {
+            tops_[static_cast<std::size_t>(column)] = top;
+            colours_[static_cast<std::size_t>(column)] = colour;
+        } while (++column < end);
     }
     /// Must be called before other shapes are drawn over these columns.
     void settle(int begin, int end) {
-        if (layers_ == 0) return;
+        if (height_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {
-            if (tops_.front()[static_cast<std::size_t>(column)] > 0) return flush();
+            if (tops_[static_cast<std::size_t>(column)] > 0) return flush();
         }
     }
     /// Draws the collected columns.
     void flush();
 
 private:
-    template <std::size_t Layers>
-    void writeLines();
-
     PixelCanvas* pixels_ = nullptr;
     int bottom_ = 0;
     int columns_ = 0;
-    std::size_t layers_ = 0;                     ///< maximum number of layers in any column
-    int height_ = 0;                             ///< maximum height of any column
-    std::array<std::vector<int>, kLayers> tops_; ///< by layer and column; 0 if the column has no such layer
-    std::array<std::vector<QRgb>, kLayers> colours_;
+    int height_ = 0;        ///< height of the highest column
+    std::vector<int> tops_; ///< by column; 0: the column has no colour
+    std::vector<QRgb> colours_;
 };
 
 } // namespace bubblescope::gui

@@ -155,6 +155,11 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     return heights;
 }
 
+std::optional<Role> StackPiece::only(int height) const {
+    const auto* const found = std::ranges::find(kStackOrder, height, [this](Role role) { return this->height(role); });
+    return found == kStackOrder.end() ? std::nullopt : std::optional(*found);
+}
+
 int StackPiece::busy() const {
     int sum = 0;
     for (const Role role : kStackOrder)

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 namespace bubblescope::gui {
 
@@ -35,6 +35,8 @@ struct StackPiece {
     int chunk = -1;         ///< chunk of the op; −1 if there may be several ops
 
     [[nodiscard]] int height(Role role) const { return heights[static_cast<std::size_t>(role)]; }
+    /// The activity that fills the whole height; none if there are several.
+    [[nodiscard]] std::optional<Role> only(int height) const;
     /// Number of pixels for all ops; the next function returns the number for all other parts.
     [[nodiscard]] int busy() const;
     [[nodiscard]] int idle() const;

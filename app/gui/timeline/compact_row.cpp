@@ -206,7 +206,7 @@ void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) cons
         if (height > 0)
             fills.blend(band, pixels, piece, bottom, height);
         else // a group: numbers of its ranks with each activity
-            fills.stack(band, pixels, piece, bottom);
+            fills.stack(pixels, piece, bottom);
     }
     band.flush();
 }

@@ -95,7 +95,7 @@ void RawPainter::writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas
         heights[high] = bottom - pixels.device(top) - pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
     band.begin(pixels, bottom, pixels.width());
     for (const ColumnRun& run : columns)
-        band.replace(run.begin, run.end, heights[static_cast<std::size_t>(run.height)], colourOf(run.name));
+        band.put(run.begin, run.end, heights[static_cast<std::size_t>(run.height)], colourOf(run.name));
     band.flush();
 }
 

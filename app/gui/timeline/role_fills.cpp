@@ -69,31 +69,6 @@ void RoleFills::stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) 
     }
 }
 
-void RoleFills::stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const {
-    band.settle(piece.begin, piece.end);
-    if (piece.end - piece.begin >= ColumnBand::kNarrow) return stack(pixels, piece, bottom);
-    // The parts that exist are found without branches, because they change from piece to piece.
-    std::array<Role, kStackOrder.size()> present;
-    std::size_t count = 0;
-    for (const Role role : kStackOrder) {
-        present[count] = role;
-        count += piece.height(role) != 0 ? 1 : 0;
-    }
-    ColumnBand::Stack parts;
-    int top = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        top += piece.height(present[i]);
-        const bool hatched = present[i] == Role::Bubble;
-        if (parts.count == ColumnBand::kLayers || (hatched && i + 1 < count)) return stack(pixels, piece, bottom);
-        if (hatched)
-            pixels.fillTiledDevice({piece.begin, bottom - top, piece.end, bottom - top + piece.height(Role::Bubble)},
-                                   hatch_);
-        else
-            parts.add(top, colour(present[i], piece.chunk));
-    }
-    band.put(piece.begin, piece.end, parts);
-}
-
 QRgb RoleFills::mixed(const StackPiece& piece, int height) const {
     std::array<int, 3> sum{};
     int left = height;
@@ -113,19 +88,15 @@ QRgb RoleFills::mixed(const StackPiece& piece, int height) const {
 }
 
 void RoleFills::blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const {
-    const bool is_whole = std::ranges::any_of(kStackOrder, [&](Role role) { return piece.height(role) == height; });
-    if (is_whole || height <= 0) return stack(band, pixels, piece, bottom);
-    if (std::ranges::none_of(kStackOrder, [&](Role role) { return piece.height(role) > 0; })) return;
-    band.settle(piece.begin, piece.end);
-    ColumnBand::Stack one;
-    one.add(height, mixed(piece, height));
-    band.put(piece.begin, piece.end, one);
+    if (const std::optional<Role> role = piece.only(height))
+        return whole(band, pixels, {piece.begin, bottom - height, piece.end, bottom}, *role, piece.chunk);
+    if (piece.busy() + piece.idle() > 0) band.put(piece.begin, piece.end, height, mixed(piece, height));
 }
 
 void RoleFills::whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const {
     if (role != Role::Bubble && box.right - box.left < ColumnBand::kNarrow)
-        return band.replace(box.left, box.right, box.bottom - box.top, colour(role, chunk));
-    band.replace(box.left, box.right, 0, 0); // hides everything below it
+        return band.put(box.left, box.right, box.bottom - box.top, colour(role, chunk));
+    band.put(box.left, box.right, 0, 0); // hides everything below it
     fill(pixels, box, role, chunk);
 }
 

@@ -34,18 +34,16 @@ public:
     }
     /// Draws the parts of a piece on top of each other from `bottom`, in device pixels from the plot's corner.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// Like the previous function, but adds the parts to a band if they fit; the rest is filled directly.
-    void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// Draws the parts of a piece blended into one colour over the full `height` of the band. Used for low rows, in
-    /// which stacks would look like letters.
+    /// Draws the parts of a piece mixed into one colour, as high as the band, whose height is `height`.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
     /// Draws a shape over the full height of the band, either as part of the band or by filling directly.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
-private:
-    [[nodiscard]] QRgb colour(Role role, int chunk) const;
     /// Mean colour of a column of `height`; the rest of the column counts as background.
     [[nodiscard]] QRgb mixed(const StackPiece& piece, int height) const;
+
+private:
+    [[nodiscard]] QRgb colour(Role role, int chunk) const;
 
     const Theme& theme_;
     int chunks_;

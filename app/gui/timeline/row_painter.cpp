@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -43,10 +44,16 @@ void RowPainter::paint(const std::function<void()>& beside) {
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     layGround({0, f_.plot.height()}, [&](const QRectF& rect, const QColor& colour) { p_.fillRect(rect, colour); });
-    const std::vector<TimelineShape> shapes = buildShapes(f_.geometry);
-    for (const TimelineShape& shape : shapes)
+    RowShapes shapes = buildShapes(f_.geometry);
+    const RoleFills fills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio);
+    for (const TimelineShape& shape : shapes.ops)
         fillShape(shape);
-    paintLabels(shapes);
+    for (const StackPiece& piece : shapes.stacks)
+        fillStack(piece, fills);
+    for (const TimelineShape& shape : shapes.lanes)
+        fillShape(shape);
+    std::ranges::move(shapes.lanes, std::back_inserter(shapes.ops));
+    paintLabels(shapes.ops);
     p_.restore();
     CompactRowPainter(p_, f_).paint();
     beside();
@@ -228,9 +235,10 @@ void RowPainter::writeFullRow(int row, const Sources& from, PixelCanvas& pixels,
         if (mayBearLabel(shape)) large.push_back(std::move(shape));
     }
     const double gap = kGapFrom * f_.geometry.device_pixel_ratio;
+    const auto height = static_cast<int>(std::lround(band.height * f_.geometry.device_pixel_ratio));
     for (StackPiece& piece : shapes.stacks) {
         if (piece.end - piece.begin >= gap) --piece.end;
-        from.fills.stack(columns, pixels, piece, bottom);
+        from.fills.blend(columns, pixels, piece, bottom, height);
     }
     columns.flush();
     for (TimelineShape& shape : shapes.lanes) {
@@ -259,6 +267,28 @@ void RowPainter::fillShape(const TimelineShape& shape) {
         fillHatched(p_, bodyOf(shape), f_.theme, f_.geometry.device_pixel_ratio);
     else
         p_.fillRect(bodyOf(shape), colourOf(shape));
+}
+
+/// Draws columns of narrow ops and bubbles, mixed into one colour.
+void RowPainter::fillStack(const StackPiece& piece, const RoleFills& fills) {
+    const double ratio = f_.geometry.device_pixel_ratio;
+    const LaneBand& band = f_.geometry.rows.bands().front();
+    const auto height = static_cast<int>(std::lround(band.height * ratio));
+    // Placed on a device pixel, as in an image.
+    const double bottom =
+        std::round((f_.geometry.rows.rowTop(piece.row) + band.top - f_.geometry.scroll_y + band.height) * ratio) /
+        ratio;
+    const double left = piece.begin / ratio;
+    TimelineShape shape;
+    shape.rect = {left, bottom - height / ratio, std::min(f_.geometry.scale.width, piece.end / ratio) - left,
+                  height / ratio};
+    shape.chunk = piece.chunk;
+    if (const std::optional<Role> role = piece.only(height)) {
+        shape.role = *role;
+        fillShape(shape);
+    } else if (piece.busy() + piece.idle() > 0) {
+        p_.fillRect(bodyOf(shape), QColor(fills.mixed(piece, height)));
+    }
 }
 
 void RowPainter::paintLabel(const TimelineShape& shape) {

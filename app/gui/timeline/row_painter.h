@@ -43,6 +43,7 @@ private:
     void paintLabels(const std::vector<TimelineShape>& shapes);
     [[nodiscard]] bool rowsTouch() const;
     void fillShape(const TimelineShape& shape);
+    void fillStack(const StackPiece& piece, const RoleFills& fills);
     void paintLabel(const TimelineShape& shape);
     [[nodiscard]] QRectF bodyOf(const TimelineShape& shape) const;
     [[nodiscard]] QColor colourOf(const TimelineShape& shape) const;

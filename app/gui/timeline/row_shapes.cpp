@@ -285,23 +285,6 @@ bool holdsChecks(const GeometryInput& input, const ItemRef& bubble) {
     return at < checks.spans().size() && checks.spans()[at].start < range.end;
 }
 
-void addStack(const GeometryInput& input, const StackPiece& piece, std::vector<TimelineShape>& out) {
-    const double ratio = input.device_pixel_ratio;
-    const LaneBand& band = input.rows.bands().front();
-    // Placed on a device pixel, so that all parts above it are too.
-    double bottom =
-        std::round((input.rows.rowTop(piece.row) + band.top - input.scroll_y + band.height) * ratio) / ratio;
-    const double left = piece.begin / ratio;
-    const double right = std::min(input.scale.width, piece.end / ratio);
-    for (const Role role : kStackOrder) {
-        const double height = piece.height(role) / ratio;
-        if (height <= 0) continue;
-        bottom -= height;
-        out.push_back(
-            {.rect = {left, bottom, right - left, height}, .role = role, .chunk = -1, .item = {}, .label = {}});
-    }
-}
-
 } // namespace
 
 QString shapeLabel(const GeometryInput& input, const TimelineShape& shape) {
@@ -317,19 +300,20 @@ QString shapeLabel(const GeometryInput& input, const TimelineShape& shape) {
     return {};
 }
 
-std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
-    std::vector<TimelineShape> all;
+RowShapes buildShapes(const GeometryInput& input) {
+    RowShapes all;
     RowShapes shapes;
     const FullRows rows(input);
     for (const int row : rows.rows()) {
         rows.build(row, shapes);
-        std::ranges::move(shapes.ops, std::back_inserter(all));
-        for (const StackPiece& piece : shapes.stacks)
-            addStack(input, piece, all);
-        std::ranges::move(shapes.lanes, std::back_inserter(all));
+        std::ranges::move(shapes.ops, std::back_inserter(all.ops));
+        std::ranges::move(shapes.stacks, std::back_inserter(all.stacks));
+        std::ranges::move(shapes.lanes, std::back_inserter(all.lanes));
     }
-    for (TimelineShape& shape : all)
-        shape.label = shapeLabel(input, shape);
+    for (std::vector<TimelineShape>* const some : {&all.ops, &all.lanes}) {
+        for (TimelineShape& shape : *some)
+            shape.label = shapeLabel(input, shape);
+    }
     return all;
 }
 

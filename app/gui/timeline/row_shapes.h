@@ -38,8 +38,7 @@ private:
 /// Longest label that fits into a shape; empty if none fits. GUI thread only.
 [[nodiscard]] QString shapeLabel(const GeometryInput& input, const TimelineShape& shape);
 
-/// Shapes of all visible rows with their labels, in drawing order, for vector formats. Parts of stacks are also shapes.
-/// GUI thread only.
-[[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
+/// Shapes of all visible rows with their labels, for vector formats. GUI thread only.
+[[nodiscard]] RowShapes buildShapes(const GeometryInput& input);
 
 } // namespace bubblescope::gui
