@@ -89,8 +89,7 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
         column->addWidget(bar);
     column->addWidget(pages_, 1);
     // The question appears while the timeline is used, so nothing may move below the pointer.
-    column->addWidget(makeWheelQuestion());
-    column->addWidget(makeNotesQuestion());
+    addAll(*column, {makeWheelQuestion(), makeNotesQuestion()});
 }
 
 void CentralArea::showAnswer() {
@@ -109,8 +108,7 @@ void CentralArea::buildPages() {
     timeline_->setNoteStore(&from_.notes);
     teach_ = new TeachPanel(trace_page);
     teach_->hide();
-    trace_page->addWidget(timeline_);
-    trace_page->addWidget(teach_);
+    addAll(*trace_page, {timeline_, teach_});
     trace_page->setStretchFactor(0, 1);
     trace_page->setSizes({900, 300});
     trace_page->setChildrenCollapsible(false);

@@ -1,6 +1,7 @@
 #include "app/gui/command_palette.h"
 
 #include "app/gui/key_sheet.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QAction>
 #include <QKeyEvent>
@@ -32,8 +33,7 @@ CommandPalette::CommandPalette(const QMenuBar& menus, QWidget* parent)
     list_->setObjectName(QStringLiteral("paletteList"));
     list_->setAccessibleName(tr("Commands"));
     list_->setUniformItemSizes(true);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 8, 8, 8);
+    auto* column = spaced(new QVBoxLayout(this), {8, 8, 8, 8});
     column->addWidget(line_);
     column->addWidget(list_, 1);
     resize(560, 380);

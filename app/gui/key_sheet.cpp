@@ -1,5 +1,7 @@
 #include "app/gui/key_sheet.h"
 
+#include "app/gui/panels/widgets.h"
+
 #include <QAction>
 #include <QDialogButtonBox>
 #include <QGridLayout>
@@ -54,8 +56,7 @@ KeySheet::KeySheet(const QMenuBar& menus, QWidget* parent)
     // Return in the search line must not close the sheet.
     buttons->button(QDialogButtonBox::Close)->setAutoDefault(false);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(12, 12, 12, 12);
+    auto* column = spaced(new QVBoxLayout(this), {12, 12, 12, 12});
     column->addWidget(line_);
     column->addWidget(area_, 1);
     column->addWidget(buttons);
@@ -114,9 +115,7 @@ void KeySheet::fill() {
         if (fits) shown.push_back(&entry);
     }
     auto* content = new QWidget;
-    auto* row = new QHBoxLayout(content);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(24);
+    auto* row = spaced(new QHBoxLayout(content), {0, 0, 0, 0}, 24);
     QFont bold = font();
     bold.setBold(true);
     const std::size_t each =

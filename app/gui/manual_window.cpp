@@ -1,5 +1,7 @@
 #include "app/gui/manual_window.h"
 
+#include "app/gui/panels/widgets.h"
+
 #include <QAbstractTextDocumentLayout>
 #include <QDesktopServices>
 #include <QDir>
@@ -207,27 +209,22 @@ ManualWindow::ManualWindow(ThemeManager& themes, Language language, QWidget* par
     listPages();
 
     auto* left = new QWidget(this);
-    auto* left_column = new QVBoxLayout(left);
-    left_column->setContentsMargins(8, 8, 4, 8);
+    auto* left_column = spaced(new QVBoxLayout(left), {8, 8, 4, 8});
     left_column->addWidget(search_);
     left_column->addWidget(pages_, 1);
     auto* right = new QWidget(this);
-    auto* right_column = new QVBoxLayout(right);
-    right_column->setContentsMargins(4, 8, 8, 8);
+    auto* right_column = spaced(new QVBoxLayout(right), {4, 8, 8, 8});
     auto* row = new QHBoxLayout;
-    row->addWidget(back_);
-    row->addWidget(forward_);
+    addAll(*row, {back_, forward_});
     row->addStretch(1);
     right_column->addLayout(row);
     right_column->addWidget(browser_, 1);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(left);
-    splitter->addWidget(right);
+    addAll(*splitter, {left, right});
     splitter->setSizes({290, 830});
     splitter->setStretchFactor(1, 1);
     splitter->setChildrenCollapsible(false);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     column->addWidget(splitter);
 
     connect(search_, &QLineEdit::textChanged, this, &ManualWindow::filter);

@@ -48,8 +48,7 @@ PreferencesDialog::PreferencesDialog(Preferences& preferences, QWidget* parent)
     auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* const column = new QVBoxLayout(this);
-    column->addWidget(pages);
-    column->addWidget(buttons);
+    addAll(*column, {pages, buttons});
     resize(960, 480); // with room for the meaning of most thresholds
 }
 

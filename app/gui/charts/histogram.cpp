@@ -45,8 +45,7 @@ void Histogram::setDurations(std::vector<TimeNs> durations) {
 std::size_t Histogram::binOf(TimeNs duration) const {
     if (high_ <= low_) return 0;
     const double part =
-        ratios_ ? (log(duration) - log(low_)) / (log(high_) - log(low_))
-                : static_cast<double>((duration - low_).count()) / static_cast<double>((high_ - low_).count());
+        ratios_ ? (log(duration) - log(low_)) / (log(high_) - log(low_)) : fractionOf(duration - low_, high_ - low_);
     return std::min(kBins - 1, static_cast<std::size_t>(std::max(0.0, part * static_cast<double>(kBins))));
 }
 

@@ -34,8 +34,7 @@ QString inputsText(const LabInput& input) {
                          fromUtf8(formatBytes(*transfers.bytes_per_second)));
     if (transfers.sends != SendMode::Asynchronous || transfers.streams != CommStreams::Unlimited)
         text += QStringLiteral("; %1, %2")
-                    .arg(fromUtf8(std::string(sendModeName(transfers.sends))),
-                         fromUtf8(std::string(commStreamsName(transfers.streams))));
+                    .arg(fromUtf8(sendModeName(transfers.sends)), fromUtf8(commStreamsName(transfers.streams)));
     QStringList limits;
     for (const int limit : input.activations)
         limits << QString::number(limit);

@@ -109,8 +109,7 @@ LabForm::LabForm(ThemeManager& themes, QWidget* parent) : QScrollArea(parent), t
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* const panel = new QWidget(this);
-    auto* const column = new QVBoxLayout(panel);
-    column->setContentsMargins(12, 12, 12, 12);
+    auto* const column = spaced(new QVBoxLayout(panel), {12, 12, 12, 12});
     auto* const form = new QFormLayout;
     column->addLayout(form);
     setWidget(panel);

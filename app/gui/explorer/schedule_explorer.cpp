@@ -40,12 +40,10 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
     resize(1240, 780);
     table_ = new ComparisonTable(themes_, this);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(buildForm());
-    splitter->addWidget(buildViews());
+    addAll(*splitter, {buildForm(), buildViews()});
     splitter->setStretchFactor(1, 1);
     splitter->setChildrenCollapsible(false);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     column->addWidget(splitter);
     news_timer_.setInterval(kNewsMs);
     connect(&news_timer_, &QTimer::timeout, this, &ScheduleExplorer::showNews);
@@ -62,8 +60,7 @@ ScheduleExplorer::~ScheduleExplorer() {
 QWidget* ScheduleExplorer::buildForm() {
     form_ = new LabForm(themes_, this);
     auto* panel = new QWidget(form_);
-    auto* column = new QVBoxLayout(panel);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = spaced(new QVBoxLayout(panel), {0, 0, 0, 0});
     problem_ = named(new QLabel(panel), "explorerProblem");
     problem_->setTextFormat(Qt::PlainText);
     problem_->setWordWrap(true);
@@ -78,12 +75,7 @@ QWidget* ScheduleExplorer::buildForm() {
     run_ = named(new QPushButton(tr("&Run this order…"), panel), "explorerRun");
     keep_ = named(new QPushButton(tr("Keep to compare"), panel), "explorerKeep");
     export_ = named(new QPushButton(tr("Export for PyTorch (CSV)…"), panel), "explorerExport");
-    column->addWidget(search_);
-    column->addWidget(gap_);
-    column->addWidget(families_);
-    column->addWidget(keep_);
-    column->addWidget(export_);
-    column->addWidget(run_);
+    addAll(*column, {search_, gap_, families_, keep_, export_, run_});
     connect(search_, &QPushButton::clicked, this, &ScheduleExplorer::toggleSearch);
     connect(families_, &QPushButton::clicked, this, &ScheduleExplorer::compareFamilies);
     connect(run_, &QPushButton::clicked, this, &ScheduleExplorer::sendToRun);
@@ -98,8 +90,7 @@ QWidget* ScheduleExplorer::buildForm() {
 
 QWidget* ScheduleExplorer::buildViews() {
     auto* views = new QWidget(this);
-    auto* column = new QVBoxLayout(views);
-    column->setContentsMargins(0, 8, 0, 0);
+    auto* column = spaced(new QVBoxLayout(views), {0, 8, 0, 0});
     headline_ = named(new QLabel(views), "explorerHeadline");
     headline_->setWordWrap(true);
     headline_->setContentsMargins(8, 0, 8, 0);
@@ -112,12 +103,10 @@ QWidget* ScheduleExplorer::buildViews() {
     tabs->addTab(new BubblePanel(state_, themes_, views), tr("Formulas"));
     tabs->addTab(table_, tr("Comparison"));
     auto* splitter = new QSplitter(Qt::Vertical, views);
-    splitter->addWidget(timeline_);
-    splitter->addWidget(tabs);
+    addAll(*splitter, {timeline_, tabs});
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 2);
-    column->addWidget(headline_);
-    column->addWidget(legend_);
+    addAll(*column, {headline_, legend_});
     column->addWidget(splitter, 1);
     return views;
 }
@@ -149,9 +138,7 @@ void ScheduleExplorer::compute() {
 }
 
 void ScheduleExplorer::setProblem(const QString& text) {
-    QPalette palette = themes_.theme().palette;
-    palette.setColor(QPalette::WindowText, themes_.theme().bad);
-    problem_->setPalette(palette);
+    problem_->setPalette(themes_.theme().withText(themes_.theme().bad));
     problem_->setText(text);
     problem_->setVisible(!text.isEmpty());
 }
@@ -232,22 +219,14 @@ void ScheduleExplorer::toggleSearch() {
         [this](Result<SearchOutcome> outcome) { finishSearch(std::move(outcome)); });
 }
 
-namespace {
-
-double gapOf(TimeNs makespan, TimeNs bound) {
-    return bound > TimeNs{0} ? static_cast<double>((makespan - bound).count()) / static_cast<double>(bound.count()) : 0;
-}
-
-} // namespace
-
 void ScheduleExplorer::showNews() {
     if (!news_) return;
     std::optional<SearchNews::State> state = news_->take();
     if (!state) return;
-    gap_->setText(
-        tr("Round %1: %2, %3 above the lower bound (%4)")
-            .arg(state->rounds)
-            .arg(shortTime(state->makespan), percent(gapOf(state->makespan, state->bound)), shortTime(state->bound)));
+    gap_->setText(tr("Round %1: %2, %3 above the lower bound (%4)")
+                      .arg(state->rounds)
+                      .arg(shortTime(state->makespan),
+                           percent(fractionOf(state->makespan - state->bound, state->bound)), shortTime(state->bound)));
     if (!state->better) return;
     showResult(*std::move(state->better));
     emit improved();

@@ -180,7 +180,7 @@ QString sentence(QString text) {
     return text;
 }
 
-QString fromUtf8(const std::string& text) {
+QString fromUtf8(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -57,7 +58,7 @@ void setTimeStyle(const TimeStyle& style);
 [[nodiscard]] QString ratioText(double value);
 /// Capitalises the first letter, because messages from core start in lower case. Does not change file names.
 [[nodiscard]] QString sentence(QString text);
-[[nodiscard]] QString fromUtf8(const std::string& text);
+[[nodiscard]] QString fromUtf8(std::string_view text);
 
 /// Names of fields in messages: the labels of the app's input fields, such as “Ranks p”. A field without a label has
 /// the name of its command-line option.

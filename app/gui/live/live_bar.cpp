@@ -75,12 +75,8 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     stop_run_ = addButton("liveStopRun", {}, tr("The run ends after the current step"));
     stop_ = addButton("liveStop", tr("Stop watching"), tr("Received data stays visible; the run continues"));
 
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 4, 8, 4);
-    row->setSpacing(10);
-    row->addWidget(lamp_);
-    row->addWidget(status_);
-    row->addWidget(name_);
+    auto* row = spaced(new QHBoxLayout(this), {12, 4, 8, 4}, 10);
+    addAll(*row, {lamp_, status_, name_});
     for (QLabel* label : {ranks_, records_}) {
         row->addSpacing(6);
         row->addWidget(label);
@@ -135,10 +131,8 @@ void LiveBar::refresh() {
     setSteadyText(*records_, any ? recordsText(*snapshot) : QString());
     records_->setToolTip(snapshot ? recordsDetails(*snapshot) : QString());
     const bool lost = any && lostRecords(snapshot->counts) > 0;
-    QPalette colours = themes_.theme().palette;
-    colours.setColor(QPalette::WindowText,
-                     lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
-    records_->setPalette(colours);
+    const Theme& theme = themes_.theme();
+    records_->setPalette(theme.withText(lost ? severityColour(theme, Severity::Warning) : theme.text_dim));
     // The alert about the run or, if there is none, the one about its recording.
     const LiveAlert* const worst = snapshot ? worstOpen(*snapshot) : nullptr;
     message_ = worst != nullptr                          ? alertText(*worst, *snapshot)
@@ -182,13 +176,10 @@ void LiveBar::paintEvent(QPaintEvent* event) {
 }
 
 void LiveBar::applyTheme() {
-    QPalette dim = themes_.theme().palette;
-    dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
+    const Theme& theme = themes_.theme();
     for (QLabel* label : {name_, ranks_})
-        label->setPalette(dim);
-    QPalette alarm = themes_.theme().palette;
-    alarm.setColor(QPalette::WindowText, themes_.theme().bad);
-    alert_->setPalette(alarm);
+        label->setPalette(theme.withText(theme.text_dim));
+    alert_->setPalette(theme.withText(theme.bad));
     refresh();
 }
 

@@ -39,8 +39,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     folders_->hide(); // most runs have only one folder
     auto* row = new QHBoxLayout;
     row->addWidget(folder_, 1);
-    row->addWidget(choose);
-    row->addWidget(add);
+    addAll(*row, {choose, add});
     auto* in_files = new QVBoxLayout(files);
     in_files->addLayout(row);
     in_files->addWidget(folders_);
@@ -71,12 +70,8 @@ LiveDialog::LiveDialog(QWidget* parent)
     watch_ = buttons->addButton(tr("Watch"), QDialogButtonBox::AcceptRole);
     watch_->setObjectName(QStringLiteral("liveWatch"));
     watch_->setDefault(true);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 14, 16, 14);
-    column->setSpacing(12);
-    column->addWidget(intro);
-    column->addWidget(files);
-    column->addWidget(network);
+    auto* column = spaced(new QVBoxLayout(this), {16, 14, 16, 14}, 12);
+    addAll(*column, {intro, files, network});
     column->addStretch(1);
     column->addWidget(buttons);
     resize(620, sizeHint().height());
@@ -144,8 +139,7 @@ void LiveDialog::check() {
 /// A line edit with a button that opens a dialog for existing files or folders.
 QWidget* LiveDialog::withChooser(QLineEdit& line, bool folder) {
     auto* both = new QWidget(this);
-    auto* row = new QHBoxLayout(both);
-    row->setContentsMargins(0, 0, 0, 0);
+    auto* row = spaced(new QHBoxLayout(both), {0, 0, 0, 0});
     auto* choose = new QPushButton(tr("Choose…"), both);
     choose->setAutoDefault(false);
     row->addWidget(&line, 1);

@@ -192,12 +192,10 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     tabs_->addTab(rank_table_, {});
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(strip_);
-    splitter->addWidget(tabs_);
+    addAll(*splitter, {strip_, tabs_});
     splitter->setSizes({1000, 1000}); // relative widths; sentences need more space than curves
     splitter->setChildrenCollapsible(false);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     column->addWidget(splitter);
 
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);

@@ -79,14 +79,11 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
     run_->setObjectName(QStringLiteral("runStart"));
     run_->setDefault(true);
     run_->setEnabled(false); // until the sizes have been checked
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 14, 16, 14);
-    column->setSpacing(12);
+    auto* column = spaced(new QVBoxLayout(this), {16, 14, 16, 14}, 12);
     column->addWidget(intro);
     column->addLayout(halves);
     column->addLayout(below);
-    column->addWidget(estimate_);
-    column->addWidget(buttons);
+    addAll(*column, {estimate_, buttons});
     resize(720, sizeHint().height());
 
     connect(choose, &QPushButton::clicked, this, &RunDialog::chooseFolder);
@@ -233,7 +230,7 @@ void RunDialog::check() {
 }
 
 void RunDialog::showEstimate(Result<TimeNs> step) {
-    QPalette palette = themes_.theme().palette;
+    const Theme& theme = themes_.theme();
     const bool named = !folder_->text().isEmpty();
     const bool free = !named || mustHoldNone(folder_->text().toStdString(), kTraceEnding).ok();
     const bool good = step.ok() && named && free;
@@ -243,12 +240,11 @@ void RunDialog::showEstimate(Result<TimeNs> step) {
             tr("With these times, a step takes %1 plus the optimizer; all steps together take at least %2.")
                 .arg(shortTime(step.value()), shortTime(all)));
     } else {
-        palette.setColor(QPalette::WindowText, themes_.theme().bad);
         estimate_->setText(!step.ok() ? sentence(fromUtf8(step.error().text()))
                            : free     ? tr("Choose a folder for the recording.")
                                       : tr("The folder contains an earlier run. Choose another one."));
     }
-    estimate_->setPalette(palette);
+    estimate_->setPalette(good ? theme.palette : theme.withText(theme.bad));
     run_->setEnabled(good);
     emit checked(good);
 }

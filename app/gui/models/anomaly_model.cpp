@@ -116,7 +116,7 @@ QString severityText(Severity severity) {
 
 QString anomalyKindText(AnomalyKind kind) {
     // Core's names of kinds have hyphens instead of spaces.
-    QString name = fromUtf8(std::string(anomalyKindName(kind))).replace(QLatin1Char('-'), QLatin1Char(' '));
+    QString name = fromUtf8(anomalyKindName(kind)).replace(QLatin1Char('-'), QLatin1Char(' '));
     return QCoreApplication::translate("AnomalyKind", qUtf8Printable(name));
 }
 

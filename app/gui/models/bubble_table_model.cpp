@@ -86,7 +86,7 @@ QVariant BubbleTableModel::raw(const Row& row, int column) const {
     case Difference: return row.form ? ns(row.observed - *row.form) : QVariant();
     case Percent:
         if (!row.form || *row.form == TimeNs{0}) return {};
-        return static_cast<double>((row.observed - *row.form).count()) / static_cast<double>(row.form->count());
+        return fractionOf(row.observed - *row.form, *row.form);
     default: return text(row, column);
     }
 }

@@ -292,8 +292,7 @@ QString ComparisonModel::text(const Change& change, int column) {
     case ChangeColumn: {
         const QString by = timeDelta(change.shift);
         if (change.a <= TimeNs{0}) return by;
-        const double fraction = static_cast<double>(change.shift.count()) / static_cast<double>(change.a.count());
-        return QStringLiteral("%1 (%2)").arg(by, relativeChange(fraction));
+        return QStringLiteral("%1 (%2)").arg(by, relativeChange(fractionOf(change.shift, change.a)));
     }
     case PerStep: return timeDelta(change.per_step);
     case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : tr("untested");

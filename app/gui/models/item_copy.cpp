@@ -149,16 +149,15 @@ QString copyAsJson(const Session& session, const ItemRef& item) {
             session.step(item.step).stageOf(Rank{item.rank}, session.op(item).op.chunk).value;
         break;
     case ItemKind::Bubble:
-        object[QStringLiteral("position")] = fromUtf8(std::string(positionName(session.bubble(item).position, false)));
+        object[QStringLiteral("position")] = fromUtf8(positionName(session.bubble(item).position, false));
         break;
     case ItemKind::Comm: addComm(object, session.comm(item)); break;
     case ItemKind::Check: addOp(object, session.check(item).op); break;
     case ItemKind::Slice: {
         const Trace& trace = *session.run.trace;
         const SliceId slice = session.slice(item);
-        object[QStringLiteral("name")] = fromUtf8(std::string(trace.name(slice)));
-        if (!trace.category(slice).empty())
-            object[QStringLiteral("category")] = fromUtf8(std::string(trace.category(slice)));
+        object[QStringLiteral("name")] = fromUtf8(trace.name(slice));
+        if (!trace.category(slice).empty()) object[QStringLiteral("category")] = fromUtf8(trace.category(slice));
         if (const RawLane* lane = session.raw.laneOf(line, trace.sliceTracks()[slice]))
             object[QStringLiteral("lane")] = lane->name();
         if (trace.isOpen(slice)) object[QStringLiteral("never_ended")] = true;
@@ -209,8 +208,8 @@ QString copyAsText(const Anomaly& anomaly) {
 }
 
 QString copyAsJson(const Anomaly& anomaly) {
-    QJsonObject object{{QStringLiteral("kind"), fromUtf8(std::string(anomalyKindName(anomaly.kind)))},
-                       {QStringLiteral("severity"), fromUtf8(std::string(severityName(anomaly.severity)))},
+    QJsonObject object{{QStringLiteral("kind"), fromUtf8(anomalyKindName(anomaly.kind))},
+                       {QStringLiteral("severity"), fromUtf8(severityName(anomaly.severity))},
                        {QStringLiteral("message"), fromUtf8(anomaly.message.text())},
                        {QStringLiteral("suggestion"), fromUtf8(anomaly.suggestion.text())},
                        {QStringLiteral("cost_ns"), static_cast<qint64>(anomaly.cost.count())}};

@@ -82,7 +82,7 @@ TimeNs waitBefore(const Session& session, const ItemRef& item) {
 
 QString elided(std::string_view name) {
     constexpr qsizetype kMostLetters = 60; // limit, because names of templates may be very long
-    QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    QString text = fromUtf8(name);
     if (text.size() > kMostLetters) text = text.left(kMostLetters - 1) + QChar(0x2026);
     return text;
 }
@@ -99,7 +99,7 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
          tr("Kernels, copies and memsets that started during the op. The longest ones are listed by name.")});
     for (const OpKernels::Named& each : kernels.longest) {
         out.facts.push_back({elided(each.name), tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
-                             QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size())), true});
+                             fromUtf8(each.name), true});
     }
 }
 
@@ -229,7 +229,7 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
 }
 
 QString view(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return fromUtf8(text);
 }
 
 QString argText(const ArgValue& value) {
@@ -377,8 +377,7 @@ QString sharesText(const RoleTimes& shares, TimeNs length) {
     QStringList out;
     for (const auto& [time, name] : parts) {
         if (time > TimeNs{0} && length > TimeNs{0})
-            out << QStringLiteral("%1 %2").arg(
-                name, percent(static_cast<double>(time.count()) / static_cast<double>(length.count())));
+            out << QStringLiteral("%1 %2").arg(name, percent(fractionOf(time, length)));
     }
     return out.join(QStringLiteral(", "));
 }

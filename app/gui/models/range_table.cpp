@@ -57,8 +57,8 @@ public:
         }
         for (const auto& [name, sum] : sums_) {
             const std::string_view text = session_.run.trace->text(name);
-            table_.rows.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())), sum.count,
-                                   sum.total, sum.self, sum.longest, session_.sliceItem(sum.line, sum.slice)});
+            table_.rows.push_back(
+                {fromUtf8(text), sum.count, sum.total, sum.self, sum.longest, session_.sliceItem(sum.line, sum.slice)});
         }
     }
 
@@ -219,8 +219,7 @@ QVariant RangeTableModel::cell(std::size_t row_index, int column, int role) cons
     default: break;
     }
     if (row.beside) return {};
-    const double share =
-        whole_ > TimeNs{0} ? static_cast<double>(row.total.count()) / static_cast<double>(whole_.count()) : 0;
+    const double share = fractionOf(row.total, whole_);
     return sorts ? QVariant(share) : QVariant(percent(share));
 }
 

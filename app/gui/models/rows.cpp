@@ -206,8 +206,7 @@ std::vector<RowFacts> rowFacts(const Session& session, int step) {
             const StepAnalysis& analysis = session.analysis(session.stepOn(line, step));
             const auto at = static_cast<std::size_t>(lanes.rankOf(line));
             if (at < analysis.ranks.size() && analysis.wall > TimeNs{0})
-                fact.bubble =
-                    static_cast<double>(analysis.ranks[at].bubble.count()) / static_cast<double>(analysis.wall.count());
+                fact.bubble = fractionOf(analysis.ranks[at].bubble, analysis.wall);
         }
         facts.push_back(fact);
     }

@@ -121,9 +121,8 @@ private:
             if (full()) return;
             const ItemRef item = session_.sliceItem(line, first[name]);
             const std::string_view text = trace.text(name);
-            hits_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())),
-                             tr("%Ln slice(s)", nullptr, static_cast<int>(count[name])), item, item.step, item.rank,
-                             -1});
+            hits_.push_back({fromUtf8(text), tr("%Ln slice(s)", nullptr, static_cast<int>(count[name])), item,
+                             item.step, item.rank, -1});
         }
     }
 
@@ -166,7 +165,7 @@ std::vector<SearchHit> countersNamed(const Session& session, const std::vector<s
         const int line = lines[i].line;
         if (line < 0 || !accepts(ranks, session.rankOf(line).value_or(-1))) continue;
         const CounterSeries& series = session.run.trace->counters()[i];
-        const QString name = fromUtf8(std::string(session.run.trace->text(series.name))).simplified();
+        const QString name = fromUtf8(session.run.trace->text(series.name)).simplified();
         const bool fits = std::ranges::all_of(
             words, [&name](const std::string& word) { return name.contains(fromUtf8(word), Qt::CaseInsensitive); });
         if (!fits) continue;

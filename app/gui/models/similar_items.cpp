@@ -21,11 +21,8 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
     };
     const TimeNs median = at(0.5);
     if (median <= TimeNs{0}) return;
-    out.facts.push_back(
-        {tr("Compared with similar ops"),
-         tr("%1 × the median of %2")
-             .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
-         what});
+    out.facts.push_back({tr("Compared with similar ops"),
+                         tr("%1 × the median of %2").arg(ratioText(fractionOf(own, median)), shortTime(median)), what});
     out.facts.push_back({tr("p1 to p99"),
                          tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
@@ -36,7 +33,7 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
     if (span <= TimeNs{0}) return;
     std::array<std::size_t, kBars> bars{};
     const auto barOf = [&](TimeNs time) {
-        const double part = static_cast<double>((time - low).count()) / static_cast<double>(span.count());
+        const double part = fractionOf(time - low, span);
         return std::min(kBars - 1, static_cast<std::size_t>(std::max(0.0, part) * static_cast<double>(kBars)));
     };
     for (const TimeNs time : likes)

@@ -96,7 +96,7 @@ public:
     [[nodiscard]] std::vector<RangeRow> take() {
         std::vector<RangeRow> out;
         for (auto& [name, row] : rows_) {
-            row.name = fromUtf8(std::string(session_.run.trace->text(name)));
+            row.name = fromUtf8(session_.run.trace->text(name));
             out.push_back(std::move(row));
         }
         std::ranges::sort(out, [](const RangeRow& a, const RangeRow& b) {

@@ -88,7 +88,7 @@ private:
 
 QString lineText(const Trace& trace, StringId id) {
     const std::string_view view = trace.text(id);
-    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())).simplified();
+    return fromUtf8(view).simplified();
 }
 
 QString TraceLine::name() const {

@@ -41,12 +41,10 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
     table_->horizontalHeader()->setStretchLastSection(true);
     table_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(map_);
-    splitter->addWidget(table_);
+    addAll(*splitter, {map_, table_});
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
+    auto* row = spaced(new QHBoxLayout(this), {0, 0, 0, 0});
     row->addWidget(splitter);
 
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
@@ -196,11 +194,8 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table_->horizontalHeader()->setSectionResizeMode(ChecksColumn, QHeaderView::Stretch);
     table_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(12, 6, 12, 6);
-    bar->setSpacing(12);
-    bar->addWidget(what_);
-    bar->addWidget(margin_);
+    auto* bar = spaced(new QHBoxLayout, {12, 6, 12, 6}, 12);
+    addAll(*bar, {what_, margin_});
     bar->addWidget(headline_, 1);
     auto* splitter = new QSplitter(Qt::Horizontal, pages_);
     // With many ranks the map is higher than the window.
@@ -208,14 +203,12 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
     scroll->setWidget(map_);
-    splitter->addWidget(scroll);
-    splitter->addWidget(table_);
+    addAll(*splitter, {scroll, table_});
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);
     QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
-    pages_->addWidget(results_);
-    pages_->addWidget(splitter);
+    addAll(*pages_, {results_, splitter});
     column->addWidget(pages_, 1);
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {

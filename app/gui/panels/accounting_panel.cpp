@@ -110,9 +110,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     note_->setObjectName(QStringLiteral("accountingNote"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* legend = new PieceLegend(themes, this);
-    auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(12, 6, 12, 6);
-    bar->setSpacing(12);
+    auto* bar = spaced(new QHBoxLayout, {12, 6, 12, 6}, 12);
     bar->addWidget(view_);
     bar->addWidget(note_, 1);
     QVBoxLayout* column = tightColumn(*this);

@@ -76,14 +76,12 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     header.setMinimumSectionSize(header.sectionSizeHint(AnomalyModel::Message));
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(table_);
-    splitter->addWidget(buildDetails());
+    addAll(*splitter, {table_, buildDetails()});
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 2);
     splitter->setSizes({580, 340});
     splitter->setChildrenCollapsible(false);
-    auto* row = new QVBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
+    auto* row = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     row->addWidget(splitter);
 
     addActions();
@@ -134,9 +132,7 @@ QWidget* AnomalyPanel::buildDetails() {
     details_->setFrameShape(QFrame::NoFrame);
     details_->setWidgetResizable(true);
     auto* content = new QWidget(details_);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(12, 8, 12, 8);
-    column->setSpacing(6);
+    auto* column = spaced(new QVBoxLayout(content), {12, 8, 12, 8}, 6);
     const auto label = [&](const char* name) {
         auto* made = named(new QLabel(content), name);
         made->setWordWrap(true);

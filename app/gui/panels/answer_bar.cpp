@@ -157,15 +157,11 @@ void AnswerBar::applyTheme() {
     setPalette(theme.palette);
     for (std::size_t i = 0; i < shown_.size(); ++i) {
         const Statement& statement = shown_[i].statement;
-        QPalette palette = theme.palette;
         const bool is_bad = statement.severity != Severity::Notice && !shown_[i].is_action;
-        palette.setColor(QPalette::WindowText, statement.concern == Concern::Fine ? theme.good
-                                               : is_bad                           ? theme.bad
-                                                                                  : theme.text_dim);
-        rows_[i].label->setPalette(palette);
-        QPalette dim = theme.palette;
-        dim.setColor(QPalette::WindowText, theme.text_dim);
-        rows_[i].gain->setPalette(dim);
+        rows_[i].label->setPalette(theme.withText(statement.concern == Concern::Fine ? theme.good
+                                                  : is_bad                           ? theme.bad
+                                                                                     : theme.text_dim));
+        rows_[i].gain->setPalette(theme.withText(theme.text_dim));
         rows_[i].text->setPalette(theme.palette);
     }
 }

@@ -50,11 +50,8 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)
 
     auto* texts = new QVBoxLayout;
     texts->setSpacing(2);
-    texts->addWidget(what_);
-    texts->addWidget(details_);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 8, 8, 8);
-    row->setSpacing(12);
+    addAll(*texts, {what_, details_});
+    auto* row = spaced(new QHBoxLayout(this), {12, 8, 8, 8}, 12);
     row->addWidget(icon, 0, Qt::AlignTop);
     row->addLayout(texts, 1);
     row->addWidget(close, 0, Qt::AlignTop);
@@ -94,8 +91,7 @@ QuestionBar::QuestionBar(const QString& text, QWidget* parent) : QFrame(parent) 
     auto* label = new ElidedLabel(text, this);
     label->setToolTip(text);
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 4, 8, 4);
+    auto* row = spaced(new QHBoxLayout(this), {12, 4, 8, 4});
     row->addWidget(label, 1);
 }
 
@@ -123,11 +119,8 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     cancel->setAutoRaise(true);
     connect(cancel, &QToolButton::clicked, this, &LoadIndicator::cancelRequested);
 
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 4, 0);
-    row->addWidget(name_);
-    row->addWidget(bar_);
-    row->addWidget(cancel);
+    auto* row = spaced(new QHBoxLayout(this), {0, 0, 4, 0});
+    addAll(*row, {name_, bar_, cancel});
 
     connect(&job, &BackgroundJob::runningChanged, this, [this](bool running) {
         bar_->setRange(0, 0);
@@ -183,12 +176,8 @@ ReferenceBar::ReferenceBar(ViewState& state, QWidget* parent)
     result_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* observed = new QLabel(tr("observed"), this);
     observed->setBuddy(slider_);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 2, 12, 2);
-    row->setSpacing(8);
-    row->addWidget(observed);
-    row->addWidget(slider_);
-    row->addWidget(name_);
+    auto* row = spaced(new QHBoxLayout(this), {12, 2, 12, 2}, 8);
+    addAll(*row, {observed, slider_, name_});
     row->addSpacing(16);
     row->addWidget(result_, 1);
 

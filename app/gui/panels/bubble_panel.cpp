@@ -58,14 +58,10 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     next_->setToolTip(tr("Next step"));
     note_->setTextFormat(Qt::PlainText);
 
-    auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(12, 6, 12, 6);
-    bar->setSpacing(4);
+    auto* bar = spaced(new QHBoxLayout, {12, 6, 12, 6}, 4);
     bar->addWidget(new QLabel(tr("Step"), this));
     bar->addSpacing(4);
-    bar->addWidget(previous_);
-    bar->addWidget(step_);
-    bar->addWidget(next_);
+    addAll(*bar, {previous_, step_, next_});
     bar->addSpacing(4);
     bar->addWidget(step_count_);
     bar->addSpacing(20);

@@ -2,6 +2,7 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/step_text.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QGridLayout>
 #include <QLabel>
@@ -19,9 +20,7 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     setFrameShape(QFrame::NoFrame);
     setWidgetResizable(true);
     auto* content = new QWidget(this);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(12, 10, 12, 10);
-    column->setSpacing(8);
+    auto* column = spaced(new QVBoxLayout(content), {12, 10, 12, 10}, 8);
     QFont bold = font();
     bold.setBold(true);
     title_->setFont(bold);
@@ -37,8 +36,7 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     more_->setAutoRaise(true);
     more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     column->addLayout(grid_);
-    column->addWidget(note_);
-    column->addWidget(more_);
+    addAll(*column, {note_, more_});
     column->addStretch(1);
     setWidget(content);
 

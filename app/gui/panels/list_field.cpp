@@ -44,8 +44,7 @@ ListField::ListField(QFormLayout& form, const char* name, const QString& label, 
     note_->setWordWrap(true);
     note_->hide();
     QVBoxLayout* const column = tightColumn(*this);
-    column->addWidget(line_);
-    column->addWidget(note_);
+    addAll(*column, {line_, note_});
     form.addRow(label, this);
     auto* const pause = new QTimer(this);
     pause->setSingleShot(true);
@@ -101,9 +100,7 @@ std::optional<std::vector<std::int64_t>> ListField::values(std::size_t count, Ea
 }
 
 void ListField::state(const QString& text, bool wrong) {
-    QPalette palette = themes_.theme().palette;
-    palette.setColor(QPalette::WindowText, wrong ? themes_.theme().bad : themes_.theme().text_dim);
-    note_->setPalette(palette);
+    note_->setPalette(themes_.theme().withText(wrong ? themes_.theme().bad : themes_.theme().text_dim));
     note_->setText(text);
     note_->setVisible(!text.isEmpty());
 }

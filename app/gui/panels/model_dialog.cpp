@@ -45,9 +45,7 @@ ModelDialog::ModelDialog(ViewState& state, ThemeManager& themes, QWidget* parent
     error_->setObjectName(QStringLiteral("modelError"));
     error_->setWordWrap(true);
     error_->setMinimumHeight(2 * error_->fontMetrics().lineSpacing());
-    QPalette red = error_->palette();
-    red.setColor(QPalette::WindowText, themes.theme().bad);
-    error_->setPalette(red);
+    error_->setPalette(themes.theme().withText(themes.theme().bad));
     auto* const buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
     buttons->addButton(tr("Show MFU"), QDialogButtonBox::AcceptRole)->setDefault(true);
     connect(buttons, &QDialogButtonBox::accepted, this, &ModelDialog::accept);

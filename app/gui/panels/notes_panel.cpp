@@ -34,12 +34,8 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
                       "are stored with the app, or next to the trace if you prefer."));
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
-    auto* buttons = new QHBoxLayout;
-    buttons->setContentsMargins(6, 4, 6, 4);
-    buttons->setSpacing(6); // otherwise it would be that of the enclosing column
-    buttons->addWidget(add_);
-    buttons->addWidget(remove_);
-    buttons->addWidget(restore_);
+    auto* buttons = spaced(new QHBoxLayout, {6, 4, 6, 4}, 6);
+    addAll(*buttons, {add_, remove_, restore_});
     buttons->addStretch(1);
     QVBoxLayout* column = tightColumn(*this);
     column->addWidget(table_, 1);

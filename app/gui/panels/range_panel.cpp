@@ -37,14 +37,10 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     zoom_->setObjectName(QStringLiteral("rangeZoom"));
     save_->setText(tr("Save as CSV…"));
     save_->setObjectName(QStringLiteral("rangeSave"));
-    auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(12, 6, 12, 6);
-    bar->setSpacing(10);
-    bar->addWidget(groups_);
-    bar->addWidget(ranks_);
+    auto* bar = spaced(new QHBoxLayout, {12, 6, 12, 6}, 10);
+    addAll(*bar, {groups_, ranks_});
     bar->addWidget(title_, 1);
-    bar->addWidget(zoom_);
-    bar->addWidget(save_);
+    addAll(*bar, {zoom_, save_});
 
     named(table_, "rangeTable", tr("Contents of the time range"));
     sorted_->setSourceModel(model_);
@@ -146,9 +142,9 @@ void RangePanel::show(RangeTable table, const TimeRange& range, RangeGroup group
                                                                 : session.lanes.lineCount());
     const TimeNs room = range.length() * std::max<std::int64_t>(1, lanes);
     if (kernels)
-        title = tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))
-                    .arg(title, tr("%Ln lane(s)", nullptr, static_cast<int>(lanes)),
-                         percent(static_cast<double>(table.busy.count()) / static_cast<double>(room.count())));
+        title =
+            tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))
+                .arg(title, tr("%Ln lane(s)", nullptr, static_cast<int>(lanes)), percent(fractionOf(table.busy, room)));
     title_->setText(title);
     title_->setToolTip(title);
     model_->show(std::move(table.rows), room, session.hasSteps() ? groups_->currentText() : tr("Name"));

@@ -75,13 +75,8 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     all->setAutoDefault(false);
     named(replicas_, "rowsReplicas", tr("Replicas to show"));
     replicas_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 2, 12, 2);
-    row->setSpacing(8);
-    row->addWidget(replicas_);
-    row->addWidget(label);
-    row->addWidget(line_);
-    row->addWidget(all);
+    auto* row = spaced(new QHBoxLayout(this), {12, 2, 12, 2}, 8);
+    addAll(*row, {replicas_, label, line_, all});
     row->addSpacing(8);
     row->addWidget(result_, 1);
     connect(line_, &QLineEdit::textChanged, this, &RowsBar::showResult);

@@ -18,7 +18,7 @@ ScheduleFields ScheduleFields::addTo(QFormLayout& form, const char* prefix) {
     };
     const ScheduleFields fields{add("Family", tr("Schedule")), add("Flavor", tr("Flavor"))};
     for (const ScheduleFamily& family : scheduleFamilies())
-        fields.family->addItem(fromUtf8(std::string(family.name)));
+        fields.family->addItem(fromUtf8(family.name));
     fields.family->setCurrentText(QStringLiteral("1f1b"));
     return fields;
 }
@@ -33,7 +33,7 @@ void ScheduleFields::offerFlavors() const {
     const QSignalBlocker quiet(flavor);
     flavor->clear();
     for (const std::string_view name : of->flavors)
-        flavor->addItem(fromUtf8(std::string(name)));
+        flavor->addItem(fromUtf8(name));
     flavor->setEnabled(flavor->count() > 1);
 }
 

@@ -80,15 +80,10 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     row->addWidget(line_, 1);
-    row->addWidget(counter_);
-    row->addWidget(previous_);
-    row->addWidget(next_);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(6, 6, 6, 6);
-    column->setSpacing(4);
+    addAll(*row, {counter_, previous_, next_});
+    auto* column = spaced(new QVBoxLayout(this), {6, 6, 6, 6}, 4);
     column->addLayout(row);
-    column->addWidget(hint_);
-    column->addWidget(list_);
+    addAll(*column, {hint_, list_});
     hide();
     connect(line_, &QLineEdit::textChanged, this, &SearchBar::start);
     connect(list_, &QListWidget::itemClicked, this, &SearchBar::choose);

@@ -68,8 +68,7 @@ SqlPanel::SqlPanel(ViewState& state, QWidget* parent)
     right->addWidget(status_);
     right->addWidget(table_, 1);
     auto* both = new QSplitter(Qt::Horizontal, this); // side by side, because the panel is wide and low
-    both->addWidget(query);
-    both->addWidget(rows);
+    addAll(*both, {query, rows});
     both->setSizes({400, 600});
     both->setChildrenCollapsible(false);
     both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // allows the panels next to it to be low
@@ -87,9 +86,7 @@ QWidget* SqlPanel::makeButtons() {
     stop_->setEnabled(false);
     auto* examples = named(new QPushButton(tr("Examples"), row), "sqlExamples");
     addExamples(*examples);
-    auto* buttons = new QHBoxLayout(row);
-    buttons->setContentsMargins(6, 4, 6, 4);
-    buttons->setSpacing(6);
+    auto* buttons = spaced(new QHBoxLayout(row), {6, 4, 6, 4}, 6);
     for (QPushButton* const button : {run_, stop_, examples})
         buttons->addWidget(button);
     buttons->addStretch(1);

@@ -33,7 +33,7 @@ QLabel* plainLabel(const char* name, QWidget* parent) {
 }
 
 QString nameIn(const Session& session, StringId name) {
-    return fromUtf8(std::string(session.run.trace->text(name)));
+    return fromUtf8(session.run.trace->text(name));
 }
 
 } // namespace
@@ -52,8 +52,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     tabs_->addTab(makeCalls(), tr("Callers and callees"));
     tabs_->addTab(makeSlices(), tr("All slices with this name"));
     auto* both = new QSplitter(Qt::Horizontal, this);
-    both->addWidget(graph_);
-    both->addWidget(tabs_);
+    addAll(*both, {graph_, tabs_});
     both->setSizes({600, 500});
     both->setChildrenCollapsible(false);
     both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // allows the panels next to it to be low
@@ -115,8 +114,7 @@ QWidget* StacksPanel::makeCalls() {
         connect(table->view, &QTableView::activated, this,
                 [this, table](const QModelIndex& index) { chooseRow(*table, index); });
     auto* both = new QSplitter(Qt::Vertical, page);
-    both->addWidget(callers_.view);
-    both->addWidget(callees_.view);
+    addAll(*both, {callers_.view, callees_.view});
     QVBoxLayout* column = tightColumn(*page);
     column->addWidget(calls_title_);
     column->addWidget(both, 1);
@@ -142,8 +140,7 @@ QWidget* StacksPanel::makeSlices() {
     connect(list_view_, &QTableView::clicked, this, &StacksPanel::goTo);
     connect(list_view_, &QTableView::activated, this, &StacksPanel::goTo);
     QVBoxLayout* column = tightColumn(*page);
-    column->addWidget(slices_title_);
-    column->addWidget(histogram_);
+    addAll(*column, {slices_title_, histogram_});
     column->addWidget(list_view_, 1);
     return page;
 }

@@ -178,9 +178,7 @@ QString familyTitle(const std::string& name, bool more = true) {
 SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), themes_(themes), legend_(new Legend(themes, this)) {
     setObjectName(QStringLiteral("summaryBar"));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 7, 12, 7);
-    row->setSpacing(24);
+    auto* row = spaced(new QHBoxLayout(this), {12, 7, 12, 7}, 24);
     for (std::size_t i = 0; i < FigureCount; ++i)
         figures_.push_back(addFigure(*row));
     figures_[FindingFigure].box->setObjectName(QStringLiteral("findingFigure"));
@@ -250,9 +248,7 @@ SummaryBar::Figure SummaryBar::addFigure(QHBoxLayout& row) {
     QFont bold = font();
     bold.setBold(true);
     figure.value->setFont(bold);
-    auto* column = new QVBoxLayout(figure.box);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(1);
+    auto* column = spaced(new QVBoxLayout(figure.box), {0, 0, 0, 0}, 1);
     column->addWidget(figure.name, 0, Qt::AlignLeft);
     column->addWidget(figure.value, 0, Qt::AlignLeft);
     row.addWidget(figure.box);
@@ -424,13 +420,10 @@ QString SummaryBar::text() const {
 }
 
 void SummaryBar::applyTheme() {
-    QPalette dim = themes_.theme().palette;
-    dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
+    const Theme& theme = themes_.theme();
     for (const Figure& figure : figures_)
-        figure.name->setPalette(dim);
-    QPalette bad = themes_.theme().palette;
-    bad.setColor(QPalette::WindowText, themes_.theme().bad);
-    figures_[FindingFigure].value->setPalette(bad);
+        figure.name->setPalette(theme.withText(theme.text_dim));
+    figures_[FindingFigure].value->setPalette(theme.withText(theme.bad));
 }
 
 } // namespace bubblescope::gui

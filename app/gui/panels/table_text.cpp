@@ -127,7 +127,7 @@ QString csvLine(const std::vector<Cell>& cells) {
     for (const Cell& cell : cells)
         cell.is_number ? line.value(cell.text.toStdString()) : line.text(cell.text.toStdString());
     const std::string_view text = line.end();
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return fromUtf8(text);
 }
 
 QString textOf(const QAbstractItemModel& model, const std::vector<int>& rows, QChar separator) {

@@ -36,7 +36,7 @@ constexpr std::array kTaughtRanks{RankSource::File, RankSource::Processes, RankS
 
 /// The most likely meaning of a name.
 OpKind likelyKind(std::string_view name) {
-    const QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())).toLower();
+    const QString text = fromUtf8(name).toLower();
     const auto has = [&](const char* word) { return text.contains(QLatin1String(word)); };
     if (has("optim")) return OpKind::Optimizer;
     if (has("wgrad") || has("weight")) return OpKind::BackwardWeight;
@@ -110,8 +110,7 @@ TeachPanel::TeachPanel(QWidget* parent) : QWidget(parent), tabs_(new QTabWidget(
     status_->setTextFormat(Qt::PlainText);
     status_->setContentsMargins(10, 4, 10, 8);
     status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     column->addWidget(tabs_, 1);
     column->addWidget(status_);
     showOps();
@@ -165,8 +164,7 @@ QWidget* TeachPanel::namesPage() {
     reopen_ = named(new QPushButton(tr("Show the pipeline"), page), "teachReopen");
     save_ = named(new QPushButton(tr("Save the rule…"), page), "teachSave");
     save_->setToolTip(tr("Saves a file for the --rules option of all commands that read traces"));
-    column->addWidget(reopen_);
-    column->addWidget(save_);
+    addAll(*column, {reopen_, save_});
 
     connect(kind_, &QComboBox::currentIndexChanged, this, &TeachPanel::propose);
     for (QSpinBox* box : {microbatch_, chunk_, stage_})
@@ -191,7 +189,7 @@ QWidget* TeachPanel::schedulePage() {
     family_ = named(new QComboBox(page), "teachFamily", tr("Schedule"));
     family_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     for (const ScheduleFamily& family : scheduleFamilies())
-        family_->addItem(fromUtf8(std::string(family.title)), fromUtf8(std::string(family.name)));
+        family_->addItem(fromUtf8(family.title), fromUtf8(family.name));
     form->addRow(tr("Schedule"), family_);
     const auto size = [&](const char* name, const QString& label) {
         QSpinBox* box = numberBox(name, label, false, *form, page);

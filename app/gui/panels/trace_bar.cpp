@@ -18,8 +18,7 @@ TraceBar::TraceBar(ViewState& state, QWidget* parent)
     reason_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     reason_->setFocusPolicy(Qt::TabFocus);
     reason_->installEventFilter(this);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 3, 12, 3);
+    auto* row = spaced(new QHBoxLayout(this), {12, 3, 12, 3});
     row->addWidget(reason_, 1);
     const auto add = [&](QToolButton* button, const char* name, const QString& text, bool by_schedule) {
         button->setObjectName(QString::fromLatin1(name));

@@ -1,6 +1,7 @@
 #include "app/gui/panels/unopened_panel.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QDir>
 #include <QHBoxLayout>
@@ -34,12 +35,9 @@ UnopenedPanel::UnopenedPanel(QWidget* parent) : QWidget(parent), why_(new QLabel
     add("locateFolder", tr("Locate folder…"), &UnopenedPanel::locateFolderRequested);
     add("retryTrace", tr("Try again"), &UnopenedPanel::retryRequested);
     row->addStretch(1);
-    auto* const column = new QVBoxLayout(this);
-    column->setContentsMargins(24, 12, 24, 12);
-    column->setSpacing(12);
+    auto* const column = spaced(new QVBoxLayout(this), {24, 12, 24, 12}, 12);
     column->addStretch(1);
-    column->addWidget(why_);
-    column->addWidget(paths_);
+    addAll(*column, {why_, paths_});
     column->addLayout(row);
     column->addStretch(1);
 }

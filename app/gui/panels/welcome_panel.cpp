@@ -1,6 +1,7 @@
 #include "app/gui/panels/welcome_panel.h"
 
 #include "app/gui/models/recent_files.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -87,9 +88,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     connect(first_steps, &QPushButton::clicked, this, &WelcomePanel::firstStepsRequested);
     recent_->setSpacing(2);
 
-    auto* column = new QVBoxLayout(page_);
-    column->setContentsMargins(24, 12, 24, 12);
-    column->setSpacing(12);
+    auto* column = spaced(new QVBoxLayout(page_), {24, 12, 24, 12}, 12);
     column->addStretch(2);
     column->addWidget(title, 0, Qt::AlignHCenter);
     column->addWidget(hint, 0, Qt::AlignHCenter);

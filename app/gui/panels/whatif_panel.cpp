@@ -52,8 +52,7 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     : QWidget(parent), state_(state), themes_(themes), fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("whatIfPanel"));
     auto* choices = new QWidget(this);
-    auto* column = new QVBoxLayout(choices);
-    column->setContentsMargins(12, 8, 12, 8);
+    auto* column = spaced(new QVBoxLayout(choices), {12, 8, 12, 8});
     buildChanges(*column);
     buildPipeline(*column);
     column->addStretch(1);
@@ -65,12 +64,10 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setMinimumWidth(choices->minimumSizeHint().width() + scroll->verticalScrollBar()->sizeHint().width());
     auto* splitter = new QSplitter(Qt::Horizontal, this);
-    splitter->addWidget(scroll);
-    splitter->addWidget(buildResult());
+    addAll(*splitter, {scroll, buildResult()});
     splitter->setStretchFactor(1, 1);
     splitter->setChildrenCollapsible(false);
-    auto* row = new QVBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
+    auto* row = spaced(new QVBoxLayout(this), {0, 0, 0, 0});
     row->addWidget(splitter);
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {
@@ -117,8 +114,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     column.addLayout(what);
     auto* slider_row = new QHBoxLayout;
     slider_row->addWidget(slider_, 1);
-    slider_row->addWidget(slider_text_);
-    slider_row->addWidget(add_);
+    addAll(*slider_row, {slider_text_, add_});
     column.addLayout(slider_row);
     column.addWidget(list_);
 
@@ -148,10 +144,10 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     schedule_->addItem(tr("as run"));
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name)) continue;
-        const QString name = fromUtf8(std::string(family.name));
+        const QString name = fromUtf8(family.name);
         schedule_->addItem(name, name);
         for (std::size_t i = 1; i < family.flavors.size(); ++i) {
-            const QString flavored = name + QLatin1Char('/') + fromUtf8(std::string(family.flavors[i]));
+            const QString flavored = name + QLatin1Char('/') + fromUtf8(family.flavors[i]);
             schedule_->addItem(flavored, flavored);
         }
     }
@@ -185,8 +181,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
 
 QWidget* WhatIfPanel::buildResult() {
     auto* result = new QWidget(this);
-    auto* column = new QVBoxLayout(result);
-    column->setContentsMargins(0, 8, 0, 0);
+    auto* column = spaced(new QVBoxLayout(result), {0, 8, 0, 0});
     headline_ = named(new QLabel(result), "whatIfHeadline");
     QFont large = font();
     large.setPointSizeF(large.pointSizeF() * 1.25);
@@ -204,13 +199,11 @@ QWidget* WhatIfPanel::buildResult() {
             .arg(rank.rank.value)
             .arg(shortTime(rank.before), shortTime(rank.after));
     });
-    auto* head = new QHBoxLayout;
-    head->setContentsMargins(12, 0, 12, 0);
+    auto* head = spaced(new QHBoxLayout, {12, 0, 12, 0});
     head->addWidget(headline_, 1);
     head->addWidget(reference_);
     column->addLayout(head);
-    auto* notes = new QHBoxLayout;
-    notes->setContentsMargins(12, 0, 12, 0);
+    auto* notes = spaced(new QHBoxLayout, {12, 0, 12, 0});
     notes->addWidget(note_);
     column->addLayout(notes);
     auto* bubbles = new QWidget(result);
@@ -222,8 +215,7 @@ QWidget* WhatIfPanel::buildResult() {
     inner->addWidget(key_);
     advices_ = new AdviceTable(result);
     shown_ = new QStackedWidget(result);
-    shown_->addWidget(advices_);
-    shown_->addWidget(bubbles);
+    addAll(*shown_, {advices_, bubbles});
     column->addWidget(shown_, 1);
     showKey();
     connect(&themes_, &ThemeManager::changed, this, &WhatIfPanel::showKey);
@@ -399,12 +391,9 @@ QString WhatIfPanel::stepText() const {
     if (!answer_ || !answer_->timeline) return {};
     const StepTimeline& step = state_.pipeline()->step(state_.step());
     const TimeNs after = answer_->timeline->wall();
-    const double change = step.wall() > TimeNs{0} ? static_cast<double>((after - step.wall()).count()) /
-                                                        static_cast<double>(step.wall().count())
-                                                  : 0.0;
     return tr("Step %1 only: %2 → %3 (%4).")
         .arg(step.index)
-        .arg(shortTime(step.wall()), shortTime(after), percentDelta(change));
+        .arg(shortTime(step.wall()), shortTime(after), percentDelta(fractionOf(after - step.wall(), step.wall())));
 }
 
 void WhatIfPanel::showNumbers(const Prediction& prediction) {

@@ -2,12 +2,14 @@
 
 #include <QColor>
 #include <QLabel>
+#include <QMargins>
 #include <QObject>
 #include <QPainter>
 #include <QPointer>
 #include <QString>
 
 #include <functional>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,21 @@ private:
     QPointer<QDockWidget> dock_; ///< dock that contains the panel
     bool stale_ = false;
 };
+
+/// Gives a new layout its margins and, unless it is negative, its spacing.
+template <class Layout>
+Layout* spaced(Layout* layout, const QMargins& margins, int spacing = -1) {
+    layout->setContentsMargins(margins);
+    if (spacing >= 0) layout->setSpacing(spacing);
+    return layout;
+}
+
+/// Adds widgets to a box layout or a splitter.
+template <class Box>
+void addAll(Box& box, std::initializer_list<QWidget*> widgets) {
+    for (QWidget* const widget : widgets)
+        box.addWidget(widget);
+}
 
 /// Creates a column layout without margins or spacing for a widget.
 [[nodiscard]] QVBoxLayout* tightColumn(QWidget& widget);

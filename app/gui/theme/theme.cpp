@@ -193,6 +193,12 @@ QColor Theme::fill(Role role, int chunk, int chunks) const {
     return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
 }
 
+QPalette Theme::withText(const QColor& colour) const {
+    QPalette out = palette;
+    out.setColor(QPalette::WindowText, colour);
+    return out;
+}
+
 QColor textOn(const QColor& background) {
     return colours::takesBlackText(rgbOf(background)) ? QColor("#14181d") : QColor("#ffffff");
 }

@@ -39,6 +39,8 @@ struct Theme {
     /// Colour of a role. Higher chunks of `chunks` are mixed with the background of the timeline. A negative chunk
     /// selects the mean of all chunks.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
+    /// The palette with another colour for the texts of labels.
+    [[nodiscard]] QPalette withText(const QColor& colour) const;
 };
 
 /// Returns black or white, whichever is more readable on `background`.

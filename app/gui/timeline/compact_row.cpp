@@ -291,8 +291,7 @@ void CompactRowPainter::paintBusyBar(int row, const QRect& area) {
     const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line));
     const StepAnalysis& analysis = f_.session.analysis(f_.session.stepOn(line, f_.step));
     if (rank >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return;
-    const double fraction =
-        static_cast<double>(analysis.ranks[rank].bubble.count()) / static_cast<double>(analysis.wall.count());
+    const double fraction = fractionOf(analysis.ranks[rank].bubble, analysis.wall);
     const int width = static_cast<int>(std::lround(kBusyBarWidth * std::clamp(fraction, 0.0, 1.0)));
     const QRect frame(area.right() - kBusyBarWidth - 8, area.top(), kBusyBarWidth, area.height());
     p_.fillRect(frame, f_.theme.fill(Role::Forward));

@@ -55,7 +55,7 @@ CounterLane heldActivations(const Session& session, std::size_t line) {
 CounterLane traceCounter(const Trace& trace, const CounterSeries& series, const ClockFit& clock) {
     CounterLane lane;
     const std::string_view name = trace.text(series.name);
-    lane.name = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())).simplified();
+    lane.name = fromUtf8(name).simplified();
     for (std::size_t i = 0; i < series.times.size(); ++i)
         addValue(lane, clock.toReference(series.times[i]), series.values[i]);
     return lane;

@@ -155,20 +155,15 @@ void OverviewBar::mouseMoveEvent(QMouseEvent* event) {
     switch (grip_) {
     case Grip::Move: {
         const TimeNs to = time(at) - grabbed_;
-        const double fraction =
-            static_cast<double>((to - range.begin).count()) / static_cast<double>(range.length().count());
+        const double fraction = fractionOf(to - range.begin, range.length());
         state_.range().panBy(fraction);
         break;
     }
     case Grip::Begin:
-        if (time(at) < range.end)
-            state_.range().zoomAt(1, static_cast<double>((range.end - time(at)).count()) /
-                                         static_cast<double>(range.length().count()));
+        if (time(at) < range.end) state_.range().zoomAt(1, fractionOf(range.end - time(at), range.length()));
         break;
     case Grip::End:
-        if (time(at) > range.begin)
-            state_.range().zoomAt(0, static_cast<double>((time(at) - range.begin).count()) /
-                                         static_cast<double>(range.length().count()));
+        if (time(at) > range.begin) state_.range().zoomAt(0, fractionOf(time(at) - range.begin, range.length()));
         break;
     case Grip::None: break;
     }

@@ -29,7 +29,7 @@ std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_
     const auto unit = svg::TimeUnit::of(std::max(std::chrono::abs(begin), std::chrono::abs(end)));
     const int decimals = decimalsFor(major.count(), unit.size.count());
     const auto label = [&](TimeNs at) {
-        const double value = static_cast<double>(at.count()) / static_cast<double>(unit.size.count());
+        const double value = fractionOf(at, unit.size);
         return QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name));
     };
     std::vector<Tick> ticks;

@@ -64,7 +64,7 @@ QString cellText(const Session& session, int current, int line, int column) {
     switch (column) {
     case kNameCell: return lineName(session, line);
     case kBubbleCell: return shortTime(bubble);
-    case kShareCell: return percent(static_cast<double>(bubble.count()) / static_cast<double>(analysis.wall.count()));
+    case kShareCell: return percent(fractionOf(bubble, analysis.wall));
     case kPiecesCell:
         return QLocale().toString(qlonglong(rank < analysis.bubbles.size() ? analysis.bubbles[rank].size() : 0));
     case kOpsCell: return QLocale().toString(qlonglong(session.step(step).ranks[rank].size()));

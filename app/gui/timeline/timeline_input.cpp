@@ -81,7 +81,7 @@ QString TimelineView::instantAt(const QPointF& position) const {
     const auto when = [&](std::uint32_t instant) { return trace.instants()[instant].time; };
     const auto at = std::ranges::lower_bound(lane.instants, near.begin, {}, when);
     if (at == lane.instants.end() || when(*at) > near.end) return {};
-    return fromUtf8(std::string(trace.text(trace.instants()[*at].name)));
+    return fromUtf8(trace.text(trace.instants()[*at].name));
 }
 
 /// The content of the pixel column under the pointer, if it combines several ops or bubbles.

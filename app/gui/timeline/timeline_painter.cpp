@@ -157,7 +157,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area, bool words) {
         return;
     }
     const RankAccount& account = analysis.ranks[rank];
-    const double bubble = static_cast<double>(account.bubble.count()) / static_cast<double>(analysis.wall.count());
+    const double bubble = fractionOf(account.bubble, analysis.wall);
     const int line = QFontMetrics(bold_).height();
     const bool tall = compute.height >= line + 14;
     QRect text = box;
