@@ -13,6 +13,7 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/options.h"
 #include "app/gui/panels/file_dialogs.h"
+#include "app/gui/panels/widgets.h"
 #include "app/gui/preferences.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/trace_exports.h"
@@ -28,6 +29,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -49,6 +51,12 @@ public:
 
 private:
     QMenu* addMenu(const QString& title) { return window_.menuBar()->addMenu(title); }
+    /// An action that calls `then` with the receiver as its context.
+    template <class Receiver, class Then>
+    QAction* add(QMenu& menu, const char* name, const QString& text, const QKeySequence& keys, Receiver& receiver,
+                 const Then& then) {
+        return named(menu.addAction(text, keys, &receiver, then), name);
+    }
     QAction* addCommand(QMenu& menu, Command command);
     void addCommands(QMenu& menu, std::initializer_list<Command> commands);
     /// The action is enabled only while a trace is open, or only while a trace with a pipeline is open.
@@ -60,6 +68,11 @@ private:
     void addPanels(QMenu& view);
     void addLive(QMenu& file);
     void fillRecent(QMenu& menu);
+    /// One checkable action per choice.
+    template <class Choice>
+    void addChoices(QMenu& menu, const QString& prefix, Choice current,
+                    std::initializer_list<std::pair<Choice, QString>> choices, QString (*key)(Choice),
+                    void (Preferences::*choose)(Choice));
     void addThemes(QMenu& view);
     void addLanguages(QMenu& view);
     void addFlows(QMenu& view);
@@ -71,66 +84,44 @@ private:
 
 void MenuBuilder::buildFile() {
     QMenu* file = addMenu(tr("&File"));
-    file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), &window_, &MainWindow::chooseFiles)
-        ->setObjectName(QStringLiteral("openFiles"));
-    file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), &window_,
-                    &MainWindow::chooseDirectory);
-    file->addAction(tr("Open over SS&H…"), &window_, [&window = window_] { window.openRemote(); })
-        ->setObjectName(QStringLiteral("openRemote"));
+    add(*file, "openFiles", tr("&Open files…"), QKeySequence::Open, window_, &MainWindow::chooseFiles);
+    add(*file, "openDirectory", tr("Open &directory…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O, window_,
+        &MainWindow::chooseDirectory);
+    add(*file, "openRemote", tr("Open over SS&H…"), {}, window_, [&window = window_] { window.openRemote(); });
     addLive(*file);
     QMenu* recent = file->addMenu(tr("Open &recent"));
     QObject::connect(recent, &QMenu::aboutToShow, &window_,
                      [builder = *this, recent]() mutable { builder.fillRecent(*recent); });
     file->addSeparator();
-    QAction* compare = file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), &window_,
-                                       &MainWindow::chooseComparison);
-    compare->setObjectName(QStringLiteral("compareWith"));
-    needsTrace(compare);
-    QAction* ranks = file->addAction(tr("Ran&ks of files…"), &window_, &MainWindow::chooseRanks);
-    ranks->setObjectName(QStringLiteral("ranksOfFiles"));
-    needsTrace(ranks);
-    QAction* model = file->addAction(tr("Mo&del and devices…"), &window_, &MainWindow::chooseModel);
-    model->setObjectName(QStringLiteral("modelOfRun"));
-    needsTrace(model);
+    needsTrace(
+        add(*file, "compareWith", tr("&Compare with…"), Qt::CTRL | Qt::Key_D, window_, &MainWindow::chooseComparison));
+    needsTrace(add(*file, "ranksOfFiles", tr("Ran&ks of files…"), {}, window_, &MainWindow::chooseRanks));
+    needsTrace(add(*file, "modelOfRun", tr("Mo&del and devices…"), {}, window_, &MainWindow::chooseModel));
     file->addSeparator();
-    file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
-    QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
-                                    &MainWindow::chooseSessionToSave);
-    save->setObjectName(QStringLiteral("saveSession"));
+    add(*file, "openSession", tr("Open s&ession…"), {}, window_, &MainWindow::chooseSessionToOpen);
+    add(*file, "saveSession", tr("&Save session…"), QKeySequence::Save, window_, &MainWindow::chooseSessionToSave);
     file->addSeparator();
-    QAction* picture = file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
-                                       &to_.exports, &TraceExports::chooseFigure);
-    picture->setObjectName(QStringLiteral("exportTimeline"));
-    needsTrace(picture);
-    QAction* report = file->addAction(tr("Export a repor&t…"), &to_.exports, &TraceExports::chooseReport);
-    report->setObjectName(QStringLiteral("exportReport"));
-    needsTrace(report);
-    QAction* command = file->addAction(tr("Copy as co&mmand"), &to_.exports, &TraceExports::copyCommand);
-    command->setObjectName(QStringLiteral("copyTraceCommand"));
-    needsTrace(command);
+    TraceExports& exports = to_.exports;
+    needsTrace(add(*file, "exportTimeline", tr("&Export the timeline…"), Qt::CTRL | Qt::SHIFT | Qt::Key_E, exports,
+                   &TraceExports::chooseFigure));
+    needsTrace(add(*file, "exportReport", tr("Export a repor&t…"), {}, exports, &TraceExports::chooseReport));
+    needsTrace(add(*file, "copyTraceCommand", tr("Copy as co&mmand"), {}, exports, &TraceExports::copyCommand));
     file->addSeparator();
-    file->addAction(tr("Close the tra&ce"), QKeySequence(QKeySequence::Close), &window_,
-                    [&tabs = to_.tabs] { tabs.close(tabs.current()); })
-        ->setObjectName(QStringLiteral("closeTab"));
-    file->addAction(tr("&Reopen the closed trace"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T), &to_.tabs,
-                    &TraceTabs::reopenClosed)
-        ->setObjectName(QStringLiteral("reopenTab"));
-    file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), &window_, &QWidget::close);
+    add(*file, "closeTab", tr("Close the tra&ce"), QKeySequence::Close, window_,
+        [&tabs = to_.tabs] { tabs.close(tabs.current()); });
+    add(*file, "reopenTab", tr("&Reopen the closed trace"), Qt::CTRL | Qt::SHIFT | Qt::Key_T, to_.tabs,
+        &TraceTabs::reopenClosed);
+    add(*file, "quit", tr("&Quit"), QKeySequence::Quit, window_, &QWidget::close);
 }
 
 void MenuBuilder::addLive(QMenu& file) {
-    file.addAction(tr("&Watch a run…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_,
-                   &MainWindow::chooseLive)
-        ->setObjectName(QStringLiteral("openLive"));
+    add(file, "openLive", tr("&Watch a run…"), Qt::CTRL | Qt::SHIFT | Qt::Key_L, window_, &MainWindow::chooseLive);
     QAction* run =
-        file.addAction(tr("&Run a schedule…"), QKeySequence(Qt::CTRL | Qt::Key_R), &window_, &MainWindow::chooseRun);
-    run->setObjectName(QStringLiteral("runSchedule"));
+        add(file, "runSchedule", tr("&Run a schedule…"), Qt::CTRL | Qt::Key_R, window_, &MainWindow::chooseRun);
     RunProcess& process = to_.live.process();
     LiveController& live = to_.live.controller();
-    QAction* stop_run = file.addAction(tr("S&top the run"), &process, &RunProcess::stop);
-    stop_run->setObjectName(QStringLiteral("stopRun"));
-    QAction* stop = file.addAction(tr("Stop &watching"), &live, &LiveController::stop);
-    stop->setObjectName(QStringLiteral("stopWatching"));
+    QAction* stop_run = add(file, "stopRun", tr("S&top the run"), {}, process, &RunProcess::stop);
+    QAction* stop = add(file, "stopWatching", tr("Stop &watching"), {}, live, &LiveController::stop);
     const auto enable = [&process, &live, run, stop_run, stop] {
         run->setEnabled(!process.running());
         stop_run->setEnabled(process.running());
@@ -203,29 +194,27 @@ void MenuBuilder::buildEdit() {
     edit->addSeparator();
     addCommand(*edit, Clear);
     edit->addSeparator();
-    edit->addAction(tr("&Preferences…"), QKeySequence(Qt::CTRL | Qt::Key_Comma), &window_, &MainWindow::openPreferences)
-        ->setObjectName(QStringLiteral("preferences"));
+    add(*edit, "preferences", tr("&Preferences…"), Qt::CTRL | Qt::Key_Comma, window_, &MainWindow::openPreferences);
 }
 
 void MenuBuilder::addCopy(QMenu& edit) {
     ViewState& state = to_.state;
     std::vector<QAction*> actions;
-    const auto add = [&](const char* name, const QString& text, QKeySequence keys, const auto& content) {
-        QAction* action = edit.addAction(text, keys, &window_, [&state, content] {
+    const auto addContent = [&](const char* name, const QString& text, QKeySequence keys, const auto& content) {
+        QAction* action = add(edit, name, text, keys, window_, [&state, content] {
             if (state.selection()) QApplication::clipboard()->setText(content(*state.session(), state.selection()));
         });
-        action->setObjectName(QString::fromLatin1(name));
         // Tables and text fields copy their selected text themselves.
         action->setShortcutContext(Qt::WidgetShortcut);
         to_.timeline.addAction(action);
         actions.push_back(action);
     };
-    add("copyText", tr("&Copy the selection as text"), QKeySequence(QKeySequence::Copy),
-        [](const Session& session, const ItemRef& item) { return copyAsText(session, item); });
-    add("copyJson", tr("Copy the selection as &JSON"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C),
-        [](const Session& session, const ItemRef& item) { return copyAsJson(session, item); });
-    add("copyCommand", tr("Copy the selection as co&mmand"), {},
-        [](const Session& session, const ItemRef& item) { return copyAsCommand(session, item); });
+    addContent("copyText", tr("&Copy the selection as text"), QKeySequence(QKeySequence::Copy),
+               [](const Session& session, const ItemRef& item) { return copyAsText(session, item); });
+    addContent("copyJson", tr("Copy the selection as &JSON"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C),
+               [](const Session& session, const ItemRef& item) { return copyAsJson(session, item); });
+    addContent("copyCommand", tr("Copy the selection as co&mmand"), {},
+               [](const Session& session, const ItemRef& item) { return copyAsCommand(session, item); });
     const auto enable = [&state, actions] {
         for (QAction* action : actions)
             action->setEnabled(state.session() != nullptr && state.selection());
@@ -233,11 +222,8 @@ void MenuBuilder::addCopy(QMenu& edit) {
     QObject::connect(&state, &ViewState::selectionChanged, actions.front(), enable);
     QObject::connect(&state, &ViewState::sessionChanged, actions.front(), enable);
     enable();
-    QAction* picture =
-        edit.addAction(tr("Copy the timeline as a &picture"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C),
-                       &to_.exports, &TraceExports::copyPicture);
-    picture->setObjectName(QStringLiteral("copyPicture"));
-    needsTrace(picture);
+    needsTrace(add(edit, "copyPicture", tr("Copy the timeline as a &picture"), Qt::CTRL | Qt::ALT | Qt::Key_C,
+                   to_.exports, &TraceExports::copyPicture));
 }
 
 void MenuBuilder::buildView() {
@@ -245,9 +231,8 @@ void MenuBuilder::buildView() {
     addThemes(*view);
     addLanguages(*view);
     view->addSeparator();
-    QAction* ideal = view->addAction(tr("&Ideal step below the observed one"), QKeySequence(Qt::Key_G), &to_.ideal,
-                                     &IdealOverlay::setOn);
-    ideal->setObjectName(QStringLiteral("ideal"));
+    QAction* ideal =
+        add(*view, "ideal", tr("&Ideal step below the observed one"), Qt::Key_G, to_.ideal, &IdealOverlay::setOn);
     ideal->setCheckable(true);
     needsPipeline(ideal);
     QObject::connect(&to_.ideal, &IdealOverlay::toggled, ideal, &QAction::setChecked);
@@ -255,9 +240,8 @@ void MenuBuilder::buildView() {
     addFlows(*view);
     addRows(*view);
     addFollow(*view);
-    view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), &window_,
-                    [&window = window_] { window.openExplorer(); })
-        ->setObjectName(QStringLiteral("scheduleLab"));
+    add(*view, "scheduleLab", tr("&Schedule lab"), Qt::CTRL | Qt::Key_L, window_,
+        [&window = window_] { window.openExplorer(); });
     view->addSeparator();
     addPanels(*view);
 }
@@ -278,54 +262,50 @@ void MenuBuilder::addPanels(QMenu& view) {
     for (QAction* panel : to_.docks.actions())
         panels->addAction(panel);
     panels->addSeparator();
-    panels->addAction(tr("&Reset the layout"), &to_.docks, &DockPanels::reset)
-        ->setObjectName(QStringLiteral("resetLayout"));
+    add(*panels, "resetLayout", tr("&Reset the layout"), {}, to_.docks, &DockPanels::reset);
+}
+
+template <class Choice>
+void MenuBuilder::addChoices(QMenu& menu, const QString& prefix, Choice current,
+                             std::initializer_list<std::pair<Choice, QString>> choices, QString (*key)(Choice),
+                             void (Preferences::*choose)(Choice)) {
+    auto* group = new QActionGroup(&menu);
+    for (const auto& [choice, text] : choices) {
+        QAction* action = menu.addAction(text, &window_, [&preferences = to_.preferences, choose, choice = choice] {
+            (preferences.*choose)(choice);
+        });
+        action->setCheckable(true);
+        action->setChecked(choice == current);
+        action->setObjectName(prefix + key(choice));
+        group->addAction(action);
+    }
 }
 
 void MenuBuilder::addThemes(QMenu& view) {
-    QMenu* menu = view.addMenu(tr("&Theme"));
-    auto* group = new QActionGroup(menu);
-    Preferences& preferences = to_.preferences;
-    const auto add = [&](ThemeChoice choice, const QString& text) {
-        QAction* action = menu->addAction(text, &window_, [&preferences, choice] { preferences.chooseTheme(choice); });
-        action->setCheckable(true);
-        action->setChecked(choice == to_.themes.choice());
-        action->setObjectName(QStringLiteral("theme-") + themeKey(choice));
-        group->addAction(action);
-    };
-    add(ThemeChoice::System, tr("Same as &system"));
-    add(ThemeChoice::Light, tr("&Light"));
-    add(ThemeChoice::Dark, tr("&Dark"));
-    add(ThemeChoice::HighContrast, tr("High &contrast"));
-    add(ThemeChoice::ColourBlind, tr("Colour-&blind safe"));
-    add(ThemeChoice::ColourBlindDark, tr("Colour-blind safe, d&ark"));
+    addChoices<ThemeChoice>(*view.addMenu(tr("&Theme")), QStringLiteral("theme-"), to_.themes.choice(),
+                            {{ThemeChoice::System, tr("Same as &system")},
+                             {ThemeChoice::Light, tr("&Light")},
+                             {ThemeChoice::Dark, tr("&Dark")},
+                             {ThemeChoice::HighContrast, tr("High &contrast")},
+                             {ThemeChoice::ColourBlind, tr("Colour-&blind safe")},
+                             {ThemeChoice::ColourBlindDark, tr("Colour-blind safe, d&ark")}},
+                            themeKey, &Preferences::chooseTheme);
 }
 
 void MenuBuilder::addLanguages(QMenu& view) {
-    QMenu* menu = view.addMenu(tr("&Language"));
-    auto* group = new QActionGroup(menu);
-    Preferences& preferences = to_.preferences;
-    const auto add = [&](Language language, const QString& text) {
-        QAction* action =
-            menu->addAction(text, &window_, [&preferences, language] { preferences.chooseLanguage(language); });
-        action->setCheckable(true);
-        action->setChecked(language == to_.languages.choice());
-        action->setObjectName(QStringLiteral("language-") + languageKey(language));
-        group->addAction(action);
-    };
-    add(Language::System, tr("Same as &system"));
     // Language names are not translated, so that users find their language in any language.
-    add(Language::English, QStringLiteral("English"));
-    add(Language::Chinese, QStringLiteral("简体中文"));
+    addChoices<Language>(*view.addMenu(tr("&Language")), QStringLiteral("language-"), to_.languages.choice(),
+                         {{Language::System, tr("Same as &system")},
+                          {Language::English, QStringLiteral("English")},
+                          {Language::Chinese, QStringLiteral("简体中文")}},
+                         languageKey, &Preferences::chooseLanguage);
 }
 
 void MenuBuilder::addFlows(QMenu& view) {
-    const auto add = [&](FlowOverlay flow, const char* name, const QString& text, Qt::Key key) {
+    const auto addFlow = [&](FlowOverlay flow, const char* name, const QString& text, Qt::Key key) {
         ViewState& state = to_.state;
-        QAction* action = view.addAction(text, &window_, [&state, flow](bool on) { state.showFlow(flow, on); });
+        QAction* action = add(view, name, text, key, window_, [&state, flow](bool on) { state.showFlow(flow, on); });
         action->setCheckable(true);
-        action->setObjectName(QString::fromLatin1(name));
-        action->setShortcut(QKeySequence(key));
         if (flow == FlowOverlay::Transfers)
             needsTrace(action);
         else
@@ -334,17 +314,16 @@ void MenuBuilder::addFlows(QMenu& view) {
         QObject::connect(&state, &ViewState::flowsChanged, action, follow);
         follow();
     };
-    add(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows"), Qt::Key_T);
-    add(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step"), Qt::Key_P);
-    add(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection"), Qt::Key_B);
+    addFlow(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows"), Qt::Key_T);
+    addFlow(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step"), Qt::Key_P);
+    addFlow(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection"), Qt::Key_B);
     view.addSeparator();
 }
 
 void MenuBuilder::addFollow(QMenu& view) {
     LiveController& live = to_.live.controller();
-    QAction* follow = view.addAction(tr("F&ollow the newest step"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F),
-                                     &live, &LiveController::setFollowing);
-    follow->setObjectName(QStringLiteral("follow"));
+    QAction* follow = add(view, "follow", tr("F&ollow the newest step"), Qt::CTRL | Qt::SHIFT | Qt::Key_F, live,
+                          &LiveController::setFollowing);
     follow->setCheckable(true);
     const auto update = [&live, follow] {
         follow->setEnabled(live.active() && !live.parked());
@@ -359,19 +338,15 @@ void MenuBuilder::addFollow(QMenu& view) {
 void MenuBuilder::buildNavigate() {
     QMenu* navigate = addMenu(tr("&Navigate"));
     TraceTabs& tabs = to_.tabs;
-    navigate->addAction(tr("Next &trace"), QKeySequence(Qt::CTRL | Qt::Key_Tab), &window_, [&tabs] { tabs.turn(1); })
-        ->setObjectName(QStringLiteral("nextTab"));
-    navigate
-        ->addAction(tr("Pre&vious trace"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), &window_,
-                    [&tabs] { tabs.turn(-1); })
-        ->setObjectName(QStringLiteral("previousTab"));
+    add(*navigate, "nextTab", tr("Next &trace"), Qt::CTRL | Qt::Key_Tab, window_, [&tabs] { tabs.turn(1); });
+    add(*navigate, "previousTab", tr("Pre&vious trace"), Qt::CTRL | Qt::SHIFT | Qt::Key_Tab, window_,
+        [&tabs] { tabs.turn(-1); });
     navigate->addSeparator();
     addCommands(*navigate, {NextStep, PreviousStep, FitStep, FitAll});
     navigate->addSeparator();
     addCommands(*navigate, {ZoomIn, ZoomOut, PanLeft, PanRight, Focus, ZoomToSelection});
-    QAction* measure = navigate->addAction(tr("&Select time ranges by dragging"), QKeySequence(Qt::Key_V),
-                                           &to_.timeline, &TimelineView::setSelecting);
-    measure->setObjectName(QStringLiteral("measure"));
+    QAction* measure = add(*navigate, "measure", tr("&Select time ranges by dragging"), Qt::Key_V, to_.timeline,
+                           &TimelineView::setSelecting);
     measure->setCheckable(true);
     QObject::connect(&to_.timeline, &TimelineView::selectingChanged, measure, &QAction::setChecked);
     needsTrace(measure);
@@ -382,13 +357,11 @@ void MenuBuilder::buildNavigate() {
 void MenuBuilder::buildHelp() {
     QMenu* help = addMenu(tr("&Help"));
     MainWindow& window = window_;
-    help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), &window_,
-                    [&window] { window.openManual(); })
-        ->setObjectName(QStringLiteral("openManual"));
-    help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_,
-                    [&window] { openDialog(new KeySheet(*window.menuBar(), &window)); });
-    help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P), &window_,
-                    [&window] { openDialog(new CommandPalette(*window.menuBar(), &window)); });
+    add(*help, "openManual", tr("&Manual"), QKeySequence::HelpContents, window, [&window] { window.openManual(); });
+    add(*help, "showKeys", tr("&Keys and mouse"), Qt::Key_Question, window,
+        [&window] { openDialog(new KeySheet(*window.menuBar(), &window)); });
+    add(*help, "showCommands", tr("&Commands…"), Qt::CTRL | Qt::SHIFT | Qt::Key_P, window,
+        [&window] { openDialog(new CommandPalette(*window.menuBar(), &window)); });
     help->addAction(tr("&First steps"), &window_, [&window] { window.openManual(kFirstStepsPage); });
     QMenu* demos = help->addMenu(tr("&Demos"));
     for (const DemoTrace& demo : demoTraces()) {

@@ -29,7 +29,7 @@ protected:
         QString tip = {};
     };
 
-    /// In the current language.
+    /// In the current language. Their number changes only with forgetColumns().
     [[nodiscard]] virtual std::vector<Column> columns() const = 0;
     [[nodiscard]] virtual std::size_t rows() const = 0;
     /// The value for any role but the alignment.
@@ -39,6 +39,7 @@ protected:
     [[nodiscard]] static QVariant timeCell(TimeNs time, int role);
     /// Tells views that rows have changed, but not their number.
     void touchRows(int first = 0);
+    void forgetColumns() { column_count_ = 0; }
 
 private:
     mutable int column_count_ = 0; ///< as of the first request, because sorting asks for it at each comparison

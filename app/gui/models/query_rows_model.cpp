@@ -3,7 +3,6 @@
 #include "app/gui/language/text.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace bubblescope::gui {
 
@@ -26,6 +25,7 @@ QVariant valueOf(const report::DataColumn& column, std::size_t row) {
 void QueryRowsModel::show(report::DataTable rows) {
     beginResetModel();
     rows_ = std::move(rows);
+    forgetColumns();
     endResetModel();
 }
 
@@ -37,32 +37,21 @@ std::optional<std::int64_t> QueryRowsModel::number(int row, std::string_view nam
     return found->int64s()[at];
 }
 
-int QueryRowsModel::rowCount(const QModelIndex& parent) const {
-    constexpr std::size_t kMost = std::numeric_limits<int>::max();
-    return parent.isValid() ? 0 : static_cast<int>(std::min(rows_.rows(), kMost));
+std::vector<ColumnModel::Column> QueryRowsModel::columns() const {
+    std::vector<Column> out;
+    for (const report::DataColumn& column : rows_.columns())
+        out.push_back({fromUtf8(column.name()), column.type() != report::ColumnType::Text});
+    return out;
 }
 
-int QueryRowsModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.columns().size());
-}
-
-QVariant QueryRowsModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const report::DataColumn& of = column(index.column());
+QVariant QueryRowsModel::cell(std::size_t row, int column, int role) const {
+    const report::DataColumn& of = rows_.columns()[static_cast<std::size_t>(column)];
     const bool is_text = of.type() == report::ColumnType::Text;
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue<int>(static_cast<int>(is_text ? Qt::AlignLeft : Qt::AlignRight) |
-                                        static_cast<int>(Qt::AlignVCenter));
     const bool is_shown = role == Qt::DisplayRole || (role == Qt::ToolTipRole && is_text);
-    if ((!is_shown && role != kSortRole) || of.null(static_cast<std::size_t>(index.row()))) return {};
-    const QVariant value = valueOf(of, static_cast<std::size_t>(index.row()));
+    if ((!is_shown && role != kSortRole) || of.null(row)) return {};
+    const QVariant value = valueOf(of, row);
     // Without digit grouping, so that copied text is a number.
     return role == kSortRole || is_text ? value : QVariant(value.toString());
-}
-
-QVariant QueryRowsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    return fromUtf8(column(section).name());
 }
 
 } // namespace bubblescope::gui

@@ -32,41 +32,24 @@ void ReportTableModel::show(report::Table table) {
     for (std::size_t c = 0; c < table_.columns.size(); ++c) {
         if (!table_.columns[c].hidden) shown_.push_back(c);
     }
+    forgetColumns();
     endResetModel();
 }
 
-int ReportTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(table_.rows.size());
+std::vector<ColumnModel::Column> ReportTableModel::columns() const {
+    std::vector<Column> out;
+    for (const std::size_t column : shown_)
+        out.push_back({translated(table_.columns[column].title), table_.columns[column].align != report::Align::Left});
+    return out;
 }
 
-int ReportTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(shown_.size());
-}
-
-QVariant ReportTableModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const std::size_t column = shown_[static_cast<std::size_t>(index.column())];
-    const report::Cell& cell = table_.rows[static_cast<std::size_t>(index.row())][column];
-    switch (role) {
-    case Qt::DisplayRole:
-    case Qt::ToolTipRole: return shownValue(cell);
-    case Qt::TextAlignmentRole: {
-        const bool left = table_.columns[column].align == report::Align::Left;
-        return QVariant::fromValue<int>((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    }
-    case Qt::FontRole: {
-        if (!cell.marked) return {};
-        QFont bold;
-        bold.setBold(true);
-        return bold;
-    }
-    default: return {};
-    }
-}
-
-QVariant ReportTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-    return translated(table_.columns[shown_[static_cast<std::size_t>(section)]].title);
+QVariant ReportTableModel::cell(std::size_t row, int column, int role) const {
+    const report::Cell& cell = table_.rows[row][shown_[static_cast<std::size_t>(column)]];
+    if (role == Qt::DisplayRole || role == Qt::ToolTipRole) return shownValue(cell);
+    if (role != Qt::FontRole || !cell.marked) return {};
+    QFont bold;
+    bold.setBold(true);
+    return bold;
 }
 
 } // namespace bubblescope::gui

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "app/gui/models/column_model.h"
 #include "core/report/document.h"
-
-#include <QAbstractTableModel>
 
 #include <cstddef>
 #include <vector>
@@ -11,18 +10,18 @@ namespace bubblescope::gui {
 
 /// Qt model for a table of a report: its human-readable columns, in the app's language. The tooltip of a cell repeats
 /// its text in case the column is too narrow. Marked cells are bold.
-class ReportTableModel : public QAbstractTableModel {
+class ReportTableModel : public ColumnModel {
     Q_OBJECT
 
 public:
-    explicit ReportTableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+    using ColumnModel::ColumnModel;
 
     void show(report::Table table);
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+protected:
+    [[nodiscard]] std::size_t rows() const override { return table_.rows.size(); }
+    [[nodiscard]] std::vector<Column> columns() const override;
+    [[nodiscard]] QVariant cell(std::size_t row, int column, int role) const override;
 
 private:
     report::Table table_{{}, {}};

@@ -53,7 +53,7 @@ StacksPanel::StacksPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     tabs_->addTab(makeSlices(), tr("All slices with this name"));
     auto* both = new QSplitter(Qt::Horizontal, this);
     addAll(*both, {graph_, tabs_});
-    both->setSizes({600, 500});
+    both->setSizes({500, 600}); // the tables have room for all columns in English
     both->setChildrenCollapsible(false);
     both->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // allows the panels next to it to be low
     QVBoxLayout* column = tightColumn(*this);

@@ -22,6 +22,20 @@ namespace {
 
 constexpr int kNameIndent = 24;
 
+/// Clips a painter to the plot and moves its origin there, until the end of the scope.
+struct InPlot {
+    InPlot(QPainter& painter, const TimelineFrame& frame) : p(painter) {
+        p.save();
+        p.setClipRect(frame.plot);
+        p.translate(frame.plot.topLeft());
+    }
+    InPlot(const InPlot&) = delete;
+    InPlot& operator=(const InPlot&) = delete;
+    ~InPlot() { p.restore(); }
+
+    QPainter& p;
+};
+
 } // namespace
 
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
@@ -73,17 +87,16 @@ void ExtraPainter::paintRawNames() {
 void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters) {
     const RowLayout& rows = f_.geometry.rows;
     const QColor background = f_.theme.fill(Role::Check);
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
-    for (const CounterShape& shape : shapes) {
-        if (f_.pixels != nullptr) {
-            f_.pixels->fill(shape.rect, background.rgb());
-        } else {
-            p_.fillRect(shape.rect, background);
+    const auto paintShapes = [&] {
+        const InPlot scope(p_, f_);
+        for (const CounterShape& shape : shapes) {
+            if (f_.pixels != nullptr)
+                f_.pixels->fill(shape.rect, background.rgb());
+            else
+                p_.fillRect(shape.rect, background);
         }
-    }
-    p_.restore();
+    };
+    paintShapes();
     paintNames(RowLayout::kCounterHeight, [&](int row, const QFontMetrics& metrics, const auto& area) {
         for (int counter = 0; counter < rows.counterCount(row); ++counter) {
             const auto place = area(rows.counterTop(row, counter));
@@ -240,9 +253,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         const QLineF at = line(arrow);
         if (inSight(at)) seen.emplace_back(at, arrow.kind);
     }
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     if (seen.size() > kMaxArrows) {
         paintTooMany(seen.size());
     } else {
@@ -252,7 +263,6 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         for (const auto& [at, kind] : seen)
             drawArrow(p_, at, colour(kind), width);
     }
-    p_.restore();
 }
 
 void FlowPainter::paintTooMany(std::size_t arrows) {
@@ -260,15 +270,12 @@ void FlowPainter::paintTooMany(std::size_t arrows) {
 }
 
 void FlowPainter::paintFlows(const std::vector<SliceFlow>& flows, const QColor& colour) {
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     p_.setRenderHint(QPainter::Antialiasing);
     const double width = flows.size() > kMaxArrows / 10 ? 1 : 1.6;
     for (const SliceFlow& flow : flows) {
         if (const auto at = flowLine(f_.geometry, flow); at && inSight(*at)) drawArrow(p_, *at, colour, width);
     }
-    p_.restore();
 }
 
 void FlowPainter::paintFlows(const SliceFlows& flows) {
@@ -282,11 +289,8 @@ void FlowPainter::paintFlows(const SliceFlows& flows) {
     }
     const std::size_t count = end - begin > kMostTried ? end - begin : seen.size();
     if (count <= kMaxArrows) return paintFlows(seen, f_.theme.text_dim);
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     paintTooMany(count);
-    p_.restore();
 }
 
 void FlowPainter::paintStretch(const Stretch& stretch, const QColor& colour) {
@@ -316,9 +320,7 @@ void FlowPainter::paintStretch(const Stretch& stretch, const QColor& colour) {
 }
 
 void FlowPainter::paintPath(const Path& path, const QColor& colour) {
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     for (const Stretch& stretch : path.stretches)
         paintStretch(stretch, colour);
     p_.setRenderHint(QPainter::Antialiasing);
@@ -329,7 +331,6 @@ void FlowPainter::paintPath(const Path& path, const QColor& colour) {
     }
     p_.setRenderHint(QPainter::Antialiasing, false);
     if (!path.caption.isEmpty()) paintCaption(path.caption, colour, causeLeft(path));
-    p_.restore();
 }
 
 double FlowPainter::causeLeft(const Path& path) const {
@@ -345,9 +346,7 @@ double FlowPainter::causeLeft(const Path& path) const {
 void FlowPainter::paintMismatches() {
     const RowLayout& rows = f_.geometry.rows;
     const LaneBand& band = rows.bands().front();
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     p_.setRenderHint(QPainter::Antialiasing);
     p_.setPen(QPen(f_.theme.timeline, 1));
     p_.setBrush(f_.theme.bad);
@@ -366,15 +365,12 @@ void FlowPainter::paintMismatches() {
             p_.drawPolygon(QPolygonF{{x - half, top - 3}, {x + half, top - 3}, {x, top + kMarkWidth - 2}});
         }
     }
-    p_.restore();
 }
 
 void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<TrackId>& tracks) {
     const double left = std::round(f_.geometry.scale.x(stats.range.begin));
     const double right = std::round(f_.geometry.scale.x(stats.range.end));
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
+    const InPlot scope(p_, f_);
     QColor veil = f_.theme.selection;
     veil.setAlpha(26);
     const auto paintPart = [&](double top, double height) {
@@ -397,7 +393,6 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
                            .arg(length, percent(stats.busyFraction()), shortTime(stats.bubble()))
                            .arg(stats.ops()),
                  f_.theme.selection);
-    p_.restore();
 }
 
 /// Hides the labels of the ruler that a caption would cut off: half a number is a wrong one.
