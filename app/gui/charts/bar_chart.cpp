@@ -118,6 +118,15 @@ void BarChart::setBars(std::vector<Bar> bars) {
     relayout();
 }
 
+std::set<int> BarChart::usedPieces() const {
+    std::set<int> used;
+    for (const Bar& bar : bars_) {
+        for (const BarPart& part : bar.parts)
+            used.insert(part.piece);
+    }
+    return used;
+}
+
 void BarChart::setMarked(int bar, int part) {
     marked_bar_ = bar;
     marked_part_ = part;

@@ -11,18 +11,11 @@
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPainter>
 #include <QVBoxLayout>
 
 namespace bubblescope::gui {
 
 namespace {
-
-constexpr int kPieceMargin = 12;
-constexpr int kPieceChip = 12;
-constexpr int kPieceGap = 6;
-constexpr int kPieceEntryGap = 16;
-constexpr int kLineGap = 4;
 
 /// The pieces of the accounting, followed by the wait for the other replicas.
 ShownPiece pieceAt(int piece) {
@@ -40,55 +33,6 @@ QColor shownColour(const Theme& theme, const ShownPiece& piece) {
 
 } // namespace
 
-PieceLegend::PieceLegend(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
-    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-    policy.setHeightForWidth(true);
-    setSizePolicy(policy);
-    connect(&themes_, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
-}
-
-void PieceLegend::setPieces(const std::vector<ShownPiece>& pieces) {
-    pieces_ = pieces;
-    updateGeometry();
-    update();
-}
-
-std::vector<QPoint> PieceLegend::places(int width) const {
-    std::vector<QPoint> out;
-    const int line = fontMetrics().height() + kLineGap;
-    QPoint at(kPieceMargin, kLineGap);
-    for (const ShownPiece& piece : pieces_) {
-        const int entry = kPieceChip + kPieceGap + fontMetrics().horizontalAdvance(pieceText(piece));
-        if (at.x() > kPieceMargin && at.x() + entry > width - kPieceMargin) at = {kPieceMargin, at.y() + line};
-        out.push_back(at);
-        at.rx() += entry + kPieceEntryGap;
-    }
-    out.push_back({0, at.y() + line});
-    return out;
-}
-
-int PieceLegend::heightForWidth(int width) const {
-    return pieces_.empty() ? 0 : places(width).back().y() + kLineGap;
-}
-
-QSize PieceLegend::sizeHint() const {
-    return {300, heightForWidth(std::max(300, width()))};
-}
-
-void PieceLegend::paintEvent(QPaintEvent*) {
-    const Theme& theme = themes_.theme();
-    QPainter painter(this);
-    const std::vector<QPoint> at = places(width());
-    const int height = fontMetrics().height();
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        painter.fillRect(QRect(at[i].x(), at[i].y() + (height - kPieceChip) / 2, kPieceChip, kPieceChip),
-                         shownColour(theme, pieces_[i]));
-        painter.setPen(theme.text);
-        painter.drawText(QPoint(at[i].x() + kPieceChip + kPieceGap, at[i].y() + fontMetrics().ascent()),
-                         pieceText(pieces_[i]));
-    }
-}
-
 QString pieceText(const ShownPiece& piece) {
     if (!piece) return tr("waiting for replicas");
     switch (piece->kind) {
@@ -100,8 +44,8 @@ QString pieceText(const ShownPiece& piece) {
 }
 
 AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), state_(state), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
-      note_(new QLabel(this)), fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
+    : QWidget(parent), state_(state), themes_(themes), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
+      note_(new QLabel(this)), legend_(new QLabel(this)), fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("accountingPanel"));
     named(chart_, "accountingChart", tr("Where the time went"));
     view_->setObjectName(QStringLiteral("accountingView"));
@@ -109,14 +53,16 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     view_->setAccessibleName(tr("Meaning of the bars"));
     note_->setObjectName(QStringLiteral("accountingNote"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* legend = new PieceLegend(themes, this);
+    legend_->setTextFormat(Qt::RichText);
+    legend_->setWordWrap(true);
+    legend_->setContentsMargins(12, 4, 12, 6);
     auto* bar = spaced(new QHBoxLayout, {12, 6, 12, 6}, 12);
     bar->addWidget(view_);
     bar->addWidget(note_, 1);
     QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     column->addWidget(chart_, 1);
-    column->addWidget(legend);
+    column->addWidget(legend_);
 
     chart_->setLook([](const Theme& theme, int piece) { return shownColour(theme, pieceAt(piece)); },
                     [this](int row, int part) { return toolTipOf(row, part); });
@@ -134,7 +80,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
         if (state_.highlights().empty()) chart_->setMarked(-1, -1);
     });
-    connect(this, &AccountingPanel::filled, legend, &PieceLegend::setPieces);
+    connect(&themes_, &ThemeManager::changed, this, &AccountingPanel::showLegend);
     showSession();
 }
 
@@ -197,7 +143,6 @@ void AccountingPanel::fill() {
     waiting_.reset();
     rows_.clear();
     std::vector<Bar> bars;
-    std::vector<bool> used(pieceCount(), false);
     if (const SessionPtr& session = state_.pipeline()) {
         if (bySteps()) {
             const QVariant rank = view_->currentData();
@@ -213,7 +158,6 @@ void AccountingPanel::fill() {
             for (std::size_t piece = 0; piece < pieceCount(); ++piece) {
                 const TimeNs time = timeIn(row, pieceAt(static_cast<int>(piece)));
                 if (time == TimeNs{0}) continue;
-                used[piece] = true;
                 bar.parts.push_back({static_cast<int>(piece), time});
             }
             bars.push_back(std::move(bar));
@@ -221,12 +165,15 @@ void AccountingPanel::fill() {
     }
     chart_->setBars(std::move(bars));
     chart_->setCurrent(bySteps() ? state_.step() : -1);
-    std::vector<ShownPiece> pieces;
-    for (std::size_t piece = 0; piece < used.size(); ++piece) {
-        if (used[piece]) pieces.push_back(pieceAt(static_cast<int>(piece)));
-    }
-    emit filled(pieces);
+    showLegend();
     describe();
+}
+
+void AccountingPanel::showLegend() {
+    std::vector<std::pair<QColor, QString>> entries;
+    for (const int piece : chart_->usedPieces())
+        entries.emplace_back(shownColour(themes_.theme(), pieceAt(piece)), pieceText(pieceAt(piece)));
+    legend_->setText(colourKey(entries));
 }
 
 void AccountingPanel::describe() {

@@ -20,29 +20,6 @@ class FillWhenVisible;
 /// A part of a bar: a piece of the accounting, or none for the wait for other replicas after the step of the rank.
 using ShownPiece = std::optional<AccountPiece>;
 
-/// Legend for the colours of the pieces, on as many lines as necessary.
-class PieceLegend : public QWidget {
-    Q_OBJECT
-
-public:
-    explicit PieceLegend(ThemeManager& themes, QWidget* parent = nullptr);
-
-    void setPieces(const std::vector<ShownPiece>& pieces);
-    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
-    [[nodiscard]] int heightForWidth(int width) const override;
-    [[nodiscard]] QSize sizeHint() const override;
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-
-private:
-    /// Top left corners of the entries, followed by the corner after the last one.
-    [[nodiscard]] std::vector<QPoint> places(int width) const;
-
-    ThemeManager& themes_;
-    std::vector<ShownPiece> pieces_;
-};
-
 /// Chart of the time spent by the ranks: one bar per rank for the current step, or one bar per step for one rank or all
 /// ranks. A click on a piece highlights its intervals on the timeline.
 class AccountingPanel : public QWidget {
@@ -53,9 +30,6 @@ public:
 
     /// Updates the chart if necessary, because it is not updated while the panel is hidden.
     [[nodiscard]] BarChart& chart();
-
-signals:
-    void filled(const std::vector<bubblescope::gui::ShownPiece>& pieces);
 
 private:
     /// Content of a bar: a step with one rank or all ranks.
@@ -68,6 +42,7 @@ private:
     void showSession();
     void showStep();
     void fill();
+    void showLegend();
     void choose(int bar, int part);
     void stopWaiting();
     void describe();
@@ -77,9 +52,11 @@ private:
     [[nodiscard]] QString toolTipOf(int bar, int part) const;
 
     ViewState& state_;
+    ThemeManager& themes_;
     BarChart* chart_;
     QComboBox* view_;
     QLabel* note_;
+    QLabel* legend_;
     FillWhenVisible* fill_;
     std::vector<Row> rows_;
     std::weak_ptr<const Session> shown_;

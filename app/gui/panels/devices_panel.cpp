@@ -8,7 +8,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <set>
 
 namespace bubblescope::gui {
 
@@ -108,13 +107,8 @@ void DevicesPanel::fill() {
 }
 
 void DevicesPanel::addLegend() {
-    std::set<int> used;
-    for (const Bar& bar : chart_->bars()) {
-        for (const BarPart& part : bar.parts)
-            used.insert(part.piece);
-    }
     std::vector<std::pair<QColor, QString>> entries;
-    for (const int piece : used)
+    for (const int piece : chart_->usedPieces())
         entries.emplace_back(pieceTone(themes_.theme(), piece), pieceName(piece));
     legend_->setText(entries.empty() ? tr("This trace contains neither device work nor host calls.")
                                      : colourKey(entries));
