@@ -72,8 +72,7 @@ void ExtraPainter::paintRawNames() {
         for (int lane = 0; lane < rows.rawCount(row); ++lane) {
             const auto place = area(rows.rawTop(row, lane));
             if (!place) continue;
-            const RawLane& of =
-                f_.session.raw.of(rows.rawLineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))];
+            const RawLane& of = laneAt(f_.session, rows, row, lane);
             if (f_.controls() && of.depth > 1)
                 drawFold(p_, f_.theme, rows.rawRows(row, lane) > 1, {kNameIndent / 2.0, place->center().y() + 0.5});
             // Letters may be higher than the lane.

@@ -189,14 +189,13 @@ RawRows::RawRows(const GeometryInput& input) {
     ends_.reserve(static_cast<std::size_t>(input.rows.rowCount()));
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
-            const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
             const int line = input.rows.rawLineAt(row);
             const int key = input.rows.isHeader(row) ? -1 - line : line; // a pinned track also has its original
             const int rows = input.rows.rawRows(row, lane);
             for (int depth = 0; depth < rows; ++depth) {
                 const double top = input.rows.rawTop(row, lane, depth) - input.scroll_y;
                 if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
-                lanes_.emplace_back(input, key, input.session.raw.of(line)[place], depth, rows, top);
+                lanes_.emplace_back(input, key, laneAt(input.session, input.rows, row, lane), depth, rows, top);
             }
         }
         ends_.push_back(lanes_.size());
@@ -244,8 +243,7 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
     const auto place = input.rows.rawAt(static_cast<int>(std::floor(y)) + input.scroll_y);
     if (!place || !input.session.raw.any()) return {};
     const int line = input.rows.rawLineAt(place->row);
-    const RawLane& lane =
-        input.session.raw.of(line)[static_cast<std::size_t>(input.rows.rawLane(place->row, place->lane))];
+    const RawLane& lane = laneAt(input.session, input.rows, place->row, place->lane);
     const TimeNs reach = input.scale.perPixel(slack);
     const TimeNs time = input.scale.time(x);
     const TimeRange own = lane.toLaneTime({time - reach, time + reach});
@@ -269,9 +267,8 @@ QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
     const TrackId track = input.session.run.trace->sliceTracks()[slice];
     const int line = input.session.lanes.lineOf(item);
     const int row = input.rows.rowOf(line);
-    const auto& lanes = input.session.raw.of(line);
     for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
-        if (lanes[static_cast<std::size_t>(input.rows.rawLane(row, lane))].track != track) continue;
+        if (laneAt(input.session, input.rows, row, lane).track != track) continue;
         const TimeRange range = input.session.range(item);
         if (range.end < input.scale.range.begin || range.begin >= input.scale.range.end) return {};
         const double left = std::clamp(input.scale.x(range.begin), 0.0, input.scale.width);
@@ -291,8 +288,7 @@ std::vector<LanePlace> lanesInSight(const GeometryInput& input) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             const double height = (input.rows.rawRows(row, lane) - 1) * RowLayout::kDepthPitch + RowLayout::kRawHeight;
             if (top >= input.height || top + height <= 0) continue;
-            const RawLane& of = input.session.raw.of(
-                input.rows.rawLineAt(row))[static_cast<std::size_t>(input.rows.rawLane(row, lane))];
+            const RawLane& of = laneAt(input.session, input.rows, row, lane);
             out.push_back({of, {of.toLaneTime(input.scale.range), input.scale.width}, top, height});
         }
     }
@@ -311,9 +307,8 @@ std::optional<QPointF> placeOf(const GeometryInput& input, const FlowPoint& poin
     const RawLane* const lane = input.session.raw.laneOf(line, point.track);
     const TimeScale scale{lane->toLaneTime(input.scale.range), input.scale.width};
     const double x = std::clamp(scale.x(point.time), -kFarAway, input.scale.width + kFarAway);
-    const auto& lanes = input.session.raw.of(line);
     for (int shown = 0; shown < input.rows.rawCount(row); ++shown) {
-        if (&lanes[static_cast<std::size_t>(input.rows.rawLane(row, shown))] != lane) continue;
+        if (&laneAt(input.session, input.rows, row, shown) != lane) continue;
         const bool deep = input.rows.rawRows(row, shown) > 1 && point.slice != kNoId;
         const int depth = deep ? input.session.raw.depthOf(point.track, point.slice) : 0;
         return QPointF(x, input.rows.rawTop(row, shown, depth) - input.scroll_y + RowLayout::kRawHeight / 2.0);

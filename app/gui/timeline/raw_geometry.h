@@ -129,6 +129,11 @@ private:
 /// Rectangle of a slice in its lane; empty if the slice is not visible or its line is folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
+/// The lane that a row shows at a place.
+[[nodiscard]] inline const RawLane& laneAt(const Session& session, const RowLayout& rows, int row, int lane) {
+    return session.raw.of(rows.rawLineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))];
+}
+
 /// A visible lane.
 struct LanePlace {
     const RawLane& lane;

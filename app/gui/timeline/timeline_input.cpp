@@ -269,8 +269,7 @@ const RawLane* TimelineView::stackAt(const QPointF& position) const {
 }
 
 const RawLane& TimelineView::laneOf(const RowLayout::RawPlace& place) const {
-    return state_.session()->raw.of(
-        rows_.rawLineAt(place.row))[static_cast<std::size_t>(rows_.rawLane(place.row, place.lane))];
+    return laneAt(*state_.session(), rows_, place.row, place.lane);
 }
 
 namespace {
@@ -423,7 +422,7 @@ void TimelineView::showSlice(const ItemRef& item) {
     const int row = rows_.rowOf(line);
     const TrackId track = session.run.trace->sliceTracks()[session.slice(item)];
     for (int lane = 0; lane < rows_.rawCount(row); ++lane) {
-        if (session.raw.of(line)[static_cast<std::size_t>(rows_.rawLane(row, lane))].track != track) continue;
+        if (laneAt(session, rows_, row, lane).track != track) continue;
         const int depth = rows_.rawRows(row, lane) > 1 ? session.raw.depthOf(track, session.slice(item)) : 0;
         const int top = rows_.rawTop(row, lane, depth);
         if (top >= rows_.stickyHeight()) scrollTo(top, top + RowLayout::kRawHeight);
