@@ -17,6 +17,7 @@ namespace bubblescope::gui {
 
 namespace {
 
+constexpr int kPinWidth = 3;
 constexpr int kNameLeft = 16;           ///< left edge of a rank's name, to the right of the fold marker
 constexpr double kStepScaleLimit = 1.6; ///< in views longer than this many steps, times count from the first step
 
@@ -46,8 +47,7 @@ void TimelinePainter::paintBase() {
         paintRuler();
         paintHeader();
     });
-    paintGroups();
-    if (!f_.session.hasSteps()) paintLineNames();
+    paintTitles();
     CompactRowPainter(p_, f_).paintStrips();
     paintPins();
 }
@@ -234,59 +234,31 @@ void TimelinePainter::paintHighlight(const Highlight& highlight) {
     p_.fillRect(QRectF(box.left(), box.bottom(), box.width(), 3), f_.theme.selection);
 }
 
-namespace {
-
-constexpr int kGroupNameLeft = 16; ///< to the right of the fold marker
-constexpr int kPinWidth = 3;
-
-} // namespace
-
-/// Group headers, across names and plot.
-void TimelinePainter::paintGroups() {
+/// Titles across names and plot: headers of groups and, without a pipeline, names of ranks or processes.
+void TimelinePainter::paintTitles() {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
     p_.setFont(bold_);
     for (int row = 0; row < rows.rowCount(); ++row) {
-        if (!rows.isHeader(row)) continue;
+        const bool header = rows.isHeader(row);
+        const bool of_tracks = header && rows.row(row).tracks_of >= 0;
+        if (header ? !of_tracks && !f_.group : f_.session.hasSteps()) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
-        const bool of_tracks = rows.row(row).tracks_of >= 0;
-        if (!of_tracks && !f_.group) continue;
-        const QRect area(0, top, f_.plot.right() + 1, RowLayout::kGroupHeight);
+        const QRect area(0, top, f_.plot.right() + 1, header ? RowLayout::kGroupHeight : rows.rowHeight());
         if (area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
         p_.fillRect(area, f_.theme.header);
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        if (f_.controls() && !of_tracks)
-            drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
+        const bool open = header ? !rows.row(row).folded : rows.rawCount(row) > 0;
+        if (f_.controls() && !of_tracks) drawFold(p_, f_.theme, open, {kNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
-        QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
-        if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // the group's strip is to the right
-        const QString text =
-            of_tracks ? lineName(f_.session, rows.row(row).tracks_of) : groupName(rows.row(row), *f_.group);
+        QRect name = area.adjusted(kNameLeft, 0, -8, -1);
+        if (header && !open) name.setRight(kHeaderWidth - 4); // the group's strip is to the right
+        const QString text = header && !of_tracks
+                                 ? groupName(rows.row(row), *f_.group)
+                                 : lineName(f_.session, of_tracks ? rows.row(row).tracks_of : rows.lineAt(row));
         p_.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
-                    QFontMetrics(bold_).elidedText(text, Qt::ElideRight, name.width()));
-    }
-    p_.restore();
-}
-
-/// Names of ranks or processes without a pipeline: above their tracks, across names and plot.
-void TimelinePainter::paintLineNames() {
-    const RowLayout& rows = f_.geometry.rows;
-    p_.save();
-    p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
-    p_.setFont(bold_);
-    for (int row = 0; row < rows.rowCount(); ++row) {
-        const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
-        const QRect area(0, top, f_.plot.right() + 1, rows.rowHeight());
-        if (rows.isHeader(row) || area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
-        p_.fillRect(area, f_.theme.header);
-        p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        if (f_.controls()) drawFold(p_, f_.theme, rows.rawCount(row) > 0, {kNameLeft / 2.0, area.center().y() + 0.5});
-        p_.setPen(f_.theme.text);
-        const QRect name = area.adjusted(kNameLeft, 0, -8, -1);
-        p_.drawText(
-            name, Qt::AlignLeft | Qt::AlignVCenter,
-            QFontMetrics(bold_).elidedText(lineName(f_.session, rows.lineAt(row)), Qt::ElideMiddle, name.width()));
+                    QFontMetrics(bold_).elidedText(text, header ? Qt::ElideRight : Qt::ElideMiddle, name.width()));
     }
     p_.restore();
 }

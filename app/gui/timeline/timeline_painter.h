@@ -70,8 +70,7 @@ private:
     void paintNames();
     [[nodiscard]] bool fitsBubbleWords() const;
     void paintRankHeader(int row, const QRect& area, bool words);
-    void paintGroups();
-    void paintLineNames();
+    void paintTitles();
     void paintPins();
     void paintLaneNames(int top, const QRect& area);
     void paintHighlight(const Highlight& highlight);
