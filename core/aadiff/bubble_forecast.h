@@ -16,7 +16,7 @@ namespace bubblescope {
 /// moment that is the same in every step, such as the step's start. Not thread-safe.
 class BubbleForecast {
 public:
-    static constexpr std::size_t kLast = 8; ///< number of recent bubbles per place that are used
+    static constexpr std::size_t kLast = 8; ///< number of recent bubbles that are compared per place
 
     void add(std::size_t place, TimeNs length) {
         if (place >= last_.size()) last_.resize(place + 1);

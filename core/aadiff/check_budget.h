@@ -22,12 +22,12 @@ namespace bubblescope {
 }
 
 /// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
-/// share of the time on average. The first steps all do the work, to measure its cost; after that, only steps whose
-/// number is a multiple of a power of two do it. Therefore, ranks and runs that choose fewer steps choose a subset of
-/// the steps of those that choose more. Not thread-safe; the caller passes all times in.
+/// share of the time on average. All of the first steps do the work, to measure its cost; after that, only steps whose
+/// number is a multiple of a power of two do it. Steps that rarely do the work are therefore also steps of ranks and
+/// runs that do it more often. Not thread-safe; the caller passes all times in.
 class CheckCost {
 public:
-    static constexpr int kTried = 4; ///< first steps, in which the work is always done; step 0 is warm-up
+    static constexpr int kTried = 4; ///< number of first steps, which always do the work; step 0 is a warm-up
 
     /// With a `share` of 1 or more, every step does the work.
     explicit CheckCost(double share) : share_(share) {}
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] bool done() const { return done_; }
     /// Records that the work took `time` of an op of the current step.
     void spend(TimeNs time) { spent_ += time; }
-    /// The work is done in one out of this many steps.
+    /// Number of steps per step that does the work.
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -62,7 +62,7 @@ private:
     static constexpr double kOthers = 4;
     static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;
-    int step_ = -2; ///< one before the first step
+    int step_ = -2; ///< initially a number before the first step
     TimeNs began_{0};
     bool done_ = true;
     TimeNs spent_{0};
@@ -72,15 +72,15 @@ private:
 };
 
 /// Chooses the steps of a run that run checks. Meant for runs in which the host queues work ahead of a device, so that
-/// the cost of checks is visible only in whole steps. The first steps run no checks until bubble lengths are known (see
-/// MeasuredPlan), except for the very first one. The next steps alternate between running checks and not running them.
-/// After that, checks run only so often that the mean step time exceeds that of steps without checks by at most a given
-/// share. At least every other step runs without checks, to measure bubble lengths. The numbers of steps with checks
-/// are multiples of a power of two; see CheckCost. Not thread-safe.
+/// the cost of checks is visible only in whole steps. Apart from the very first step, no step runs checks until bubble
+/// lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After that,
+/// checks run only so often that the mean step time exceeds that of steps without checks by at most a given share. At
+/// least every other step runs without checks, to measure bubble lengths. Steps with checks have numbers that are
+/// multiples of a power of two; see CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
-    static constexpr int kFirst = 8;           ///< steps until bubbles are known
-    static constexpr int kTried = kFirst + 16; ///< steps until the cost of checks is known
+    static constexpr int kFirst = 8;           ///< number of steps until bubble lengths are known
+    static constexpr int kTried = kFirst + 16; ///< number of steps until the cost of checks is known
 
     /// With a `share` of 1 or more, every step runs checks.
     explicit CheckedSteps(double share) : share_(share), interval_(share >= 1 ? 1 : 2) {}
@@ -122,7 +122,7 @@ private:
     static constexpr std::size_t kLast = 9;
     double share_;
     int interval_;
-    int step_ = -2; ///< one before the first step
+    int step_ = -2; ///< initially a number before the first step
     TimeNs began_{0};
     bool done_ = true;
     std::array<std::deque<TimeNs>, 2> took_; ///< durations of recent steps without checks, and with checks

@@ -18,9 +18,9 @@ struct CheckPlan {
         Rank rank;
         Position position = Position::BeforeWarmup;
         TimeInterval when;
-        std::vector<Op> checks; ///< ops to re-execute in it, in the plan's first step
+        std::vector<Op> checks; ///< ops to re-execute in the bubble, in the plan's first step
     };
-    /// A kind of op of a chunk, over all ranks.
+    /// One kind of op of one chunk, over all ranks.
     struct Column {
         Chunk chunk;
         OpKind kind = OpKind::Forward;
@@ -36,11 +36,11 @@ struct CheckPlan {
     std::size_t ranks = 0;
     std::vector<Place> places; ///< by rank and start
     std::vector<Column> columns;
-    std::vector<Unit> units; ///< rank by rank, one per column
+    std::vector<Unit> units; ///< sorted by rank, with one entry per column
     TimeNs idle{0};          ///< over all places
     TimeNs checked{0};       ///< per step, over all ranks
     std::optional<int> full; ///< steps until all units are checked; none if some are never checked
-    double coverable = 0;    ///< fraction of the units that are ever checked
+    double coverable = 0;    ///< fraction of the units that the plan checks at some point
 
     [[nodiscard]] const Unit& unit(std::size_t rank, std::size_t column) const {
         return units[rank * columns.size() + column];

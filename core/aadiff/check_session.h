@@ -51,7 +51,7 @@ struct CheckedStep {
     int number = 0;
     std::vector<TimelineOp> ops;
     std::vector<CheckRecord> checks;
-    std::vector<DigestRecord> digests; ///< of first executions; empty unless they are recorded
+    std::vector<DigestRecord> digests; ///< digests of first executions; empty unless they are recorded
 };
 
 /// Schedules the checks of one rank of a pipeline whose ops the caller executes and reports: chooses which ops to
@@ -69,9 +69,9 @@ public:
         int replicas = 1;
         int tensor_ranks = 1;
         std::vector<int> layers;          ///< number of layers in each chunk of the rank
-        bool layers_of_model = true;      ///< records number layers over the whole model, not per stage
+        bool layers_of_model = true;      ///< records number layers across the model rather than per stage
         std::vector<OpKind> kinds;        ///< kinds of op that can be re-executed; empty = all
-        std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op, per chunk; empty = unknown
+        std::vector<std::int64_t> kept;   ///< input size in bytes of one op, per chunk; empty = unknown
         std::optional<std::int64_t> room; ///< memory for inputs kept beyond the activations' lifetime; none = no limit
         bool forward_again = false;       ///< re-executing a backward starts with re-executing its forward
         std::optional<OpTimes> times;     ///< none = measure op times in the first steps, which then run no checks
@@ -80,10 +80,10 @@ public:
         bool records_digests = true; ///< record digests of first executions
     };
 
-    /// Error: Usage, for an impossible configuration.
+    /// Error: Usage, if the configuration is impossible.
     [[nodiscard]] static Result<CheckSession> make(Config config);
 
-    /// Excludes a layer whose ops of these kinds cannot be re-executed. Call before a plan exists. Error: Usage.
+    /// Excludes a layer whose ops of these kinds cannot be re-executed; call before a plan exists. Error: Usage.
     [[nodiscard]] Status leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds);
 
     // The functions below return Usage errors if they are called out of order or for a layer that does not exist.
@@ -139,14 +139,14 @@ private:
     [[nodiscard]] Status known(const LayerOp& what) const;
     [[nodiscard]] const std::vector<Op>& order() const { return schedule().ranks[place().rank.index()]; }
     [[nodiscard]] int layersOf(Chunk chunk) const;
-    /// The layer number to use in records.
+    /// Layer number used in records.
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what, CheckOutcome outcome, TimeNs start, TimeNs end) const;
     void planStep();
     /// True if every kind of op of the layer is excluded from re-execution.
     [[nodiscard]] bool isLeftOut(Stage stage, int layer) const;
     void learnTimes();
-    /// The expected length of the bubble before op `next`.
+    /// Expected length of the bubble before op `next`.
     [[nodiscard]] TimeNs predicted(std::size_t next) const;
     [[nodiscard]] TimeNs costOf(const LayerOp& what) const;
     [[nodiscard]] bool hasFirst(const LayerOp& what) const;
@@ -159,8 +159,8 @@ private:
     CheckSessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
-    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< times of the latest checks of one layer
-    BubbleForecast bubbles_;                                        ///< by the op that ends them
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest checks of one layer
+    BubbleForecast bubbles_;                                        ///< by the op after the bubble
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;
     std::int64_t steps_planned_ = 0;

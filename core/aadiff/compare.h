@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// Parts of a step in order of dependency.
+/// Parts of a step, in order of their dependencies.
 enum class DigestPhase : std::uint8_t { Forward, Backward, Optimizer };
 [[nodiscard]] std::string_view digestPhaseName(DigestPhase phase); ///< "forward", "backward", "optimizer"
 
@@ -33,7 +33,7 @@ struct DigestSpread {
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    int first_layer = 0; ///< first layer among the differing values, as for the next fields
+    int first_layer = 0; ///< lowest layer with a differing value; the next fields also describe differing values
     int last_layer = 0;
     std::int64_t microbatches = 0;
     std::vector<Rank> ranks_a; ///< ranks of run a that computed the differing values
@@ -58,7 +58,7 @@ struct DigestComparison {
     std::vector<std::string> caveats;
     /// True if bits must be equal until the first optimizer step despite the caveats (sums grouped differently).
     bool equal_before_optimizer = true;
-    /// True if the first difference is in a part where equal bits are expected.
+    /// True if the first difference is in a part where equal bits are guaranteed.
     [[nodiscard]] bool unexpected() const;
 
     static constexpr std::size_t kMaxRoots = 100;
@@ -69,11 +69,11 @@ struct DigestComparison {
 /// split, and by replica and tensor-parallel rank if both runs have the same number of them. If the numbers of replicas
 /// differ, micro-batches are numbered across replicas, starting with those of the first replica.
 ///
-/// Order and spread follow dependencies, not time. A forward of a micro-batch depends on the forwards of lower layers
-/// (and of earlier slices of the sequence). A backward depends on all forwards and on the backwards of higher layers,
-/// but not on their weight gradients. The optimizer depends on all gradients of its step, since a common norm may scale
-/// them; a forward of the next step depends on the weights of its own layer and of lower layers. A difference is
-/// explained if another difference exists that it depends on.
+/// The order and extent of differences are based on dependencies rather than time. A forward of a micro-batch depends
+/// on the forwards of lower layers (and of earlier slices of the sequence). A backward depends on all forwards and on
+/// the backwards of higher layers, but not on their weight gradients. The optimizer depends on all gradients of its
+/// step, since a common norm may scale them; a forward of the next step depends on the weights of its own layer and of
+/// lower layers. A difference counts as explained if a value on which it depends also differs.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

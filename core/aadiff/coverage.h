@@ -17,7 +17,7 @@ namespace bubblescope {
 
 inline constexpr std::size_t kCheckKindCount = 6;
 
-/// Counts outcomes of checks. A check is done when it has a result.
+/// Counts outcomes of checks. A check is done as soon as it has a result.
 struct CheckCounts {
     std::int64_t equal = 0;
     std::int64_t mismatched = 0;
@@ -54,7 +54,7 @@ struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
     TimeNs work{0};     ///< time of all ops except optimizers in the run's steps, on all ranks
-    TimeNs replayed{0}; ///< part of `work` that was re-executed and compared
+    TimeNs replayed{0}; ///< part of `work` that was re-executed and compared with the first execution
     int devices = 0;    ///< number of ranks of the whole run
     int steps = 0;      ///< number of distinct step numbers among the run's timelines
 
@@ -65,9 +65,9 @@ struct CheckCoverage {
     [[nodiscard]] double replayedFraction() const;
 };
 
-/// Units are the ops that the steps ran, divided into the layers that any rank's records name for their stage. A check
-/// adds to `replayed` the mean duration of its kind of op on its rank, divided by the number of layers. `tensor_ranks`
-/// is the number of ranks that share each stage; all of them are assumed to run the same ops.
+/// Units are the ops that the steps ran, divided into the layers that occur in the records of any rank for the stage. A
+/// check adds to `replayed` the mean duration of its kind of op on its rank, divided by the number of layers.
+/// `tensor_ranks` is the number of ranks that share each stage; all of them are assumed to run the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
 /// Coverage as a table: one row per rank, one column per kind of op of a chunk. A cell sums over all layers of the
@@ -149,12 +149,12 @@ struct FaultOdds {
 
 /// Time that checks added to a step: its wall time minus the wall time of the same step replayed without them.
 ///
-/// Every op keeps its duration in the replay. An op starts when its rank is free, its input has arrived (with the same
-/// lag after its producer's end), and any other observed delay has passed. That other delay is the time from the latest
-/// of these events, including the end of the rank's last check, to the observed start. The replay therefore differs
-/// from the recorded step only by the missing checks.
+/// Every op keeps its duration in the replay. An op starts when its rank is free, its input has arrived (with the
+/// recorded lag after its producer's end), and any other observed delay has passed. This other delay is the time from
+/// the latest of these events, including the end of the rank's last check, to the observed start. The replay therefore
+/// differs from the recorded step only by the missing checks.
 ///
-/// `checks`: intervals of checks per rank, sorted by start, on the step's clock; may be empty.
+/// `checks` contains the intervals of checks per rank, sorted by start, on the step's clock; may be empty.
 [[nodiscard]] TimeNs delayByChecks(const StepTimeline& step,
                                    std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks);
 

@@ -22,8 +22,8 @@ namespace bubblescope {
 ///
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
 /// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
-/// there are fewer cores than ranks, an occasional step measures again how long a core is free. On a device, the steps
-/// without checks do the measuring. Not thread-safe; the caller passes all times in.
+/// there are fewer cores than ranks, some later steps measure again for how long a core is free. On a device, only
+/// steps without checks measure bubbles. Not thread-safe; the caller passes all times in.
 class MeasuredPlan {
 public:
     static constexpr int kMeasuredSteps = 8; ///< consecutive steps
@@ -47,11 +47,11 @@ public:
     [[nodiscard]] const RankPlan& plan() const { return plan_; }
     /// The first plan after the measurements, with as many steps as needed to cover all units; empty until then.
     [[nodiscard]] const std::optional<RankPlan>& first() const { return first_; }
-    /// The ops that PlannedCheck::op refers to.
+    /// The ops to which PlannedCheck::op refers.
     [[nodiscard]] const std::vector<TimelineOp>& timeline() const { return step_.ranks[rank_.index()]; }
     /// The checks of the current step.
     [[nodiscard]] std::span<const PlannedCheck> checks() const;
-    /// The plan's slot before the op at `index` of the rank's list; empty if it has none.
+    /// The plan's slot before the op at `index` of the rank's list; empty if there is no slot.
     [[nodiscard]] std::optional<std::size_t> slotBefore(std::size_t index) const;
     /// Usable length of the bubble before the op at `index` of the rank's list; 0 if unknown.
     [[nodiscard]] TimeNs room(std::size_t index) const;
@@ -85,7 +85,7 @@ private:
     std::vector<std::size_t> index_; ///< index in the rank's list for each op of the timeline
     std::vector<Place> places_;      ///< by index in the rank's list; the last entry is the bubble after the last op
     BubbleForecast idle_;            ///< of bubbles, by place
-    BubbleForecast free_;            ///< lengths of the time in bubbles during which a core is free, by place
+    BubbleForecast free_;            ///< parts of bubbles in which a core is free, by place
     RankPlan plan_;
     std::optional<RankPlan> first_;
     std::vector<std::int64_t> last_checks_; ///< by unit

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Distances in units in the last place (ulp) exist for the floating-point types, but not for the Bits types.
+/// Floating-point types have distances in units in the last place (ulp); the Bits types have none.
 enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, BFloat16, Float32, Float64 };
 
 [[nodiscard]] std::int64_t bytesOf(ElementType type);
@@ -21,7 +21,7 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 [[nodiscard]] TensorDifference elementDifference(const void* first, const void* second, std::int64_t elements,
                                                  ElementType type);
 
-/// Sets the digests of two executions, or of other data that must be equal, and the resulting outcome.
+/// Sets the digests of two executions, or of other data that must be equal, and derives the outcome.
 void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 
 /// The verdict on two differing executions, from digests of further executions with the same inputs: at least two each
@@ -33,14 +33,14 @@ void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 /// The bits that differ in the first differing element, lowest first.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
-/// The place of a mismatch: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
+/// Location of a mismatch, such as "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
 [[nodiscard]] Sentence mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
 
 /// Describes the difference, for example "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0
 /// flipped, 1 ulp apart"; contains only the digests if the tensors were not available.
 [[nodiscard]] Sentence differenceText(const CheckRecord& check);
 
-/// The verdict as a sentence, followed by advice.
+/// The verdict as a sentence, followed by the recommended action.
 [[nodiscard]] Sentence verdictText(const CheckRecord& check);
 [[nodiscard]] Sentence verdictAdvice(const CheckRecord& check);
 

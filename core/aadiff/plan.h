@@ -27,7 +27,7 @@ struct Slot {
     TimeNs start{0}; ///< relative to the step's start
     TimeNs end{0};
     std::size_t next_op =
-        0; ///< index of the op that must not be delayed, in the rank's order; the number of ops if none follows
+        0; ///< index, in the rank's order, of the op that must not be delayed; the number of ops if none follows
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
@@ -49,7 +49,7 @@ struct SlotCounts {
     [[nodiscard]] int total(Rank rank) const;
 };
 
-/// Empty if the schedule lacks an exact form at some position, or if its stages differ.
+/// Empty if the schedule has no exact form at some position, or if its stages differ.
 [[nodiscard]] std::optional<SlotCounts> slotCounts(const Schedule& schedule, const CostModel& costs);
 
 /// The unit of coverage: one kind of op of one layer of one chunk. A check of any micro-batch covers the unit, since
@@ -64,7 +64,7 @@ struct CheckUnit {
 
 /// Constraints for planning checks.
 struct PlanLimits {
-    /// Number of layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among
+    /// Number of layers in each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among
     /// its layers; nothing is checked in a chunk without layers.
     std::vector<int> layers;
     /// Known times of single layers, by stage, kind of op and index in the stage; used instead of an equal share.
@@ -79,7 +79,7 @@ struct PlanLimits {
     /// one op (all layers), per stage; the next field is the memory available for them on each rank. Empty = no limit.
     std::vector<std::int64_t> kept_bytes;
     std::vector<std::int64_t> spare_bytes;
-    int max_steps = 10'000; ///< plan at most this many steps to reach full coverage
+    int max_steps = 10'000; ///< maximum number of steps in which to reach full coverage
 };
 
 /// Free time needed by a check of this cost: its latency plus its cost including the margin.
@@ -91,21 +91,21 @@ struct PlannedCheck {
     Microbatch microbatch;
     TimeNs start{0};
     TimeNs end{0};      ///< including the margin
-    bool kept = false;  ///< true if the inputs must be kept for the check because they would otherwise be freed earlier
-    std::size_t op = 0; ///< index of the op to re-execute, in the rank's order
+    bool kept = false;  ///< true if the inputs must be kept for the check, because they would otherwise be freed
+    std::size_t op = 0; ///< index, in the rank's order, of the op to re-execute
 };
 
 struct RankPlan {
     std::vector<Slot> slots;
     std::vector<CheckUnit> units;
     std::vector<std::vector<PlannedCheck>> steps; ///< until all coverable units are covered; checks sorted by start
-    std::vector<std::size_t> never;               ///< units that fit into no slot while their inputs are available
+    std::vector<std::size_t> never;               ///< units that fit into no slot at a time when their inputs exist
     /// Idle time in slots before the rank's first op, which known-answer tests can use.
     TimeNs before_first{0};
     std::int64_t peak_kept_bytes = 0;
 
     [[nodiscard]] TimeNs idle() const;
-    /// Checks of a step if the plan is repeated indefinitely.
+    /// Checks of a step if the plan is repeated.
     [[nodiscard]] std::span<const PlannedCheck> checksOf(std::int64_t step) const;
     /// Mean over the planned steps, excluding margins.
     [[nodiscard]] TimeNs checkedPerStep() const;
@@ -129,7 +129,7 @@ struct AadiffPlan {
 /// backwards (B, I, W) that have run, the inputs must be kept. Weights change at the end of the step, so ops of the
 /// previous step cannot be re-executed; slots before a rank's first op are reserved for known-answer tests.
 ///
-/// `step` is the timeline that contains `slots`, with its ops in the order of the schedule.
+/// `step` must be the timeline that contains `slots`, with its ops in the order of the schedule.
 [[nodiscard]] AadiffPlan planChecks(Slots slots, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
 

@@ -16,10 +16,10 @@ namespace bubblescope {
 
 /// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
-    Data,        ///< reasons to doubt the data: records that are missing, damaged or from two runs
-    Computation, ///< reasons to doubt the devices' computation: mismatches of checks, losses that are NaN
+    Data,        ///< reasons to doubt the data: missing or damaged records, or records from two runs
+    Computation, ///< reasons to doubt the devices' computation: mismatches of checks, NaN losses
     Time,        ///< causes of longer steps
-    Fine,        ///< checked, without a problem
+    Fine,        ///< checked and without problems
 };
 [[nodiscard]] std::string_view concernName(Concern concern); ///< "data", "computation", "time", "fine"
 
@@ -38,29 +38,29 @@ struct Place {
 struct Statement {
     Concern concern = Concern::Fine;
     Severity severity = Severity::Notice;
-    std::string kind; ///< kind of the finding or problem, or the name of a cause; "fine" if there is no problem
+    std::string kind; ///< kind of the finding or problem, or name of a cause; "fine" if there is no problem
     Place where;
     std::optional<int> since;   ///< StepTimeline::index of the first affected step
     Sentence what;              ///< one or two sentences
     Sentence action;            ///< may be empty
-    Sentence certainty;         ///< how certain the statement is; may be empty
+    Sentence certainty;         ///< degree of certainty of the statement; may be empty
     TimeNs cost{0};             ///< cost per typical step; 0 if unknown
     std::optional<TimeNs> gain; ///< predicted time that the action saves per typical step; empty if unknown
-    std::string change; ///< the change behind the predicted gain, in the syntax of parseScenario(); may be empty
-    std::optional<std::size_t> finding; ///< index in RunReport::anomalies, if the statement is about an anomaly
+    std::string change; ///< the change on which the gain is based, in the syntax of parseScenario(); may be empty
+    std::optional<std::size_t> finding; ///< index in RunReport::anomalies if the statement is about an anomaly
 
     /// The gain, or the cost if the gain is unknown.
     [[nodiscard]] TimeNs worth() const { return gain.value_or(cost); }
 };
 
-/// True if the statement, more severe than a notice, casts doubt on the data or the computation.
+/// True if the statement is more severe than a notice and casts doubt on the data or the computation.
 [[nodiscard]] bool isDoubt(const Statement& statement);
 
 /// Summary of a trace: a sentence on its state, then statements, the most important first. Notices about data
 /// or computation come last. Nothing is reported as fine if there is a problem with the data or the
 /// computation.
 struct Answer {
-    Sentence state; ///< the step time and its idle share; without a pipeline, the devices' activity
+    Sentence state; ///< step time and its idle share; without a pipeline, the activity of the devices
     std::vector<Statement> statements;
     TimeNs step_time{0}; ///< typical; 0 without a pipeline
 

@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// Similar to parallelFor(), but the calling thread first runs `own()`, while other threads already run `work(i)`; then
-/// it helps them. Meant for work of which one part must stay on the calling thread while the other cores should not
-/// idle. Rethrows exceptions on the calling thread.
+/// Similar to parallelFor(), but the calling thread runs `own()` first and then helps the other threads, which already
+/// run `work(i)`. Meant for work with a part that must run on the calling thread, during which the other cores should
+/// not idle. Rethrows exceptions on the calling thread.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     std::atomic<std::size_t> next{0};
@@ -25,7 +25,7 @@ void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     own();
     drain();
     while (helpers.size() > 0)
-        helpers.finishFirst(); // removes tasks that have not started, as nothing is left for them to do
+        helpers.finishFirst(); // removes tasks that have not started, because no work is left
 }
 
 } // namespace bubblescope

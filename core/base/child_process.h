@@ -18,7 +18,7 @@ public:
     /// The program to start, with its arguments and environment.
     struct Command {
         std::vector<std::string> words; ///< the program name followed by its arguments
-        std::string program{};          ///< path of the program's file; if empty, `words.front()` is looked up in PATH
+        std::string program{};          ///< path of the executable; if empty, `words.front()` is looked up in PATH
         /// Variables that are added to the inherited environment.
         std::vector<std::pair<std::string, std::string>> environment{};
         int input = -1;               ///< descriptor to use as standard input; −1 inherits that of this process
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] int wait();
     /// True if the program has exited. Must not be called again after it has returned true.
     [[nodiscard]] bool hasEnded();
-    /// Sends `signal` to the program and to all processes that it started; signal 0 only tests if any of them is still
+    /// Sends `signal` to the program and to all processes that it started; signal 0 only tests whether any of them is
     /// running. Requires `own_group`. Returns false if none of the processes is running.
     bool signalGroup(int signal) const;
 

@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 /// Text as a CSV cell (RFC 4180). Prepends an apostrophe to text that a spreadsheet would execute as a formula (text
-/// starting with =, +, -, @, a tab or a carriage return), because names in traces are untrusted.
+/// starting with =, +, -, @, a tab or a carriage return), since names in traces are untrusted.
 [[nodiscard]] std::string csvCell(std::string_view text);
 
 /// Builds a line of CSV cell by cell. The object can be reused for the next line.
@@ -21,7 +21,7 @@ public:
         separate();
         line_ += csvCell(text);
     }
-    /// Appends a number or a flag, or a text that consists of a number.
+    /// Appends a number, a flag, or the text of a number.
     template <class Value>
     void value(const Value& value) {
         separate();

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop loading, with the number of its occurrences and the place of the first one.
+/// A fault in the data that did not stop loading, with the number of its occurrences and the location of the first one.
 /// The command line and the app show all diagnostics.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
@@ -21,7 +21,7 @@ struct Diagnostic {
 class DiagnosticLog {
 public:
     DiagnosticLog() = default;
-    /// Continues with the entries that take() of an earlier log returned.
+    /// Continues with the entries returned by take() of an earlier log.
     explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
 
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);

@@ -115,12 +115,12 @@ public:
 
     /// Text in the form used by this process's user interface.
     [[nodiscard]] std::string_view text() const;
-    /// Text with a value, such as "--vpp 2".
+    /// Text including a value, such as "--vpp 2".
     template <class Value>
     [[nodiscard]] std::string is(const Value& value) const {
         return with(fmt::format("{}", value));
     }
-    /// Name for use in say(), so that it is translated.
+    /// The name as an argument of say(), so that it is translated.
     [[nodiscard]] Sentence term() const { return Sentence::term(text()); }
 
     friend constexpr bool operator==(Field, Field) = default;
@@ -139,7 +139,7 @@ private:
     std::uint8_t index_;
 };
 
-/// Functions and separators with which a user interface displays fields.
+/// The format in which a user interface displays fields.
 struct FieldWords {
     std::string_view (*name)(Field); ///< the returned text must live until the program exits
     std::string_view before_value;   ///< separator between the name and a value
@@ -149,8 +149,8 @@ struct FieldWords {
 /// are displayed as "vpp" and "vpp=2".
 void setFieldWords(const FieldWords& words);
 
-/// The command-line option, such as "--memory-limit". Used in messages of the command line and in commands that users
-/// copy into a shell.
+/// The name of the command-line option, such as "--memory-limit". Used in messages of the command line and in commands
+/// that users copy into a shell.
 [[nodiscard]] std::string_view optionOf(Field field);
 /// The option with its value, such as "--if comm=0".
 [[nodiscard]] std::string optionOf(Field field, std::string_view value);

@@ -4,7 +4,7 @@ namespace bubblescope {
 
 /// Returns freed memory to the system, because the C library otherwise retains part of it for the thread that freed it.
 /// Call between two large pieces of work; a call takes a few milliseconds per gigabyte. Does nothing if the C library
-/// lacks such a function.
+/// has no such function.
 void returnFreeMemory();
 
 } // namespace bubblescope

@@ -36,7 +36,7 @@ struct InputPlace {
 struct WrittenInput {
     nlohmann::json document; ///< an object
     InputPlace place;
-    std::vector<int> lines; ///< line numbers of a CSV file's rows; empty for JSON
+    std::vector<int> lines; ///< line numbers of the rows in a CSV file; empty for JSON
 
     /// Location of an entry in the list `rows_key`.
     [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
@@ -55,7 +55,7 @@ struct WrittenInput {
                                const InputPlace& place);
 
 /// Optional fields. A time is written as "KEY": "5ms" or "KEY_ns": 5000000, a size as "KEY": "2MiB" or "KEY": 2097152,
-/// a bandwidth as "KEY": "50GB/s". Numbers may also be strings, because all cells of a CSV file are.
+/// a bandwidth as "KEY": "50GB/s". Numbers may also be strings, because all values in CSV files are.
 [[nodiscard]] Result<std::optional<TimeNs>> timeField(const nlohmann::json& object, const std::string& key,
                                                       const InputPlace& place);
 [[nodiscard]] Result<std::optional<std::int64_t>> bytesField(const nlohmann::json& object, const std::string& key,

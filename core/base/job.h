@@ -32,7 +32,7 @@ struct JobControl {
     }
 };
 
-/// Checks the stop flag only once in a number of calls, for loops whose iterations take nanoseconds.
+/// Checks the stop flag only once in several calls, for loops whose iterations take nanoseconds.
 class StopCheck {
 public:
     /// Checks the flag once in `every` calls (a power of two). Pass a smaller number for longer iterations.

@@ -131,7 +131,7 @@ private:
 } // namespace detail
 
 /// A list that can be packed into a few bytes once it is complete; reading then decodes its elements. Meant for many
-/// lists of which few are read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
+/// lists that are rarely read. All members of T are integers, listed by a constexpr fields() (core/base/wire.h).
 template <class T>
 class PackedList {
     static constexpr std::size_t kNumbers = detail::numberCount<T>();
@@ -241,7 +241,7 @@ public:
 private:
     std::vector<T> open_;
     std::vector<std::uint8_t> packed_;
-    std::size_t size_ = 0; ///< size of a packed list
+    std::size_t size_ = 0; ///< number of elements of a packed list
     bool is_packed_ = false;
 };
 

@@ -36,7 +36,7 @@ private:
     class Task;
 
     std::deque<std::shared_ptr<Task>> tasks_;
-    std::vector<std::shared_ptr<Task>> dropped_; ///< dropped tasks, which may still be running
+    std::vector<std::shared_ptr<Task>> dropped_; ///< tasks that were dropped but may still be running
 };
 
 /// See bubblescope::parallelFor().
@@ -69,16 +69,16 @@ void parallelCalls(const Work&... work) {
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// As above, for functions that process `items` items in total. A few items are processed on the calling thread alone.
+/// As above, for functions that process `items` items in total. A small total is processed by the calling thread alone.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
     (work(), ...);
 }
 
-/// Calls `work(begin, end)` for parts of [0, count), in parallel as in parallelFor(). A small number of items is
-/// processed on the calling thread alone. Returns the results of the calls, if any, in the order of the parts. There is
-/// always at least one part, even for 0 items.
+/// Calls `work(begin, end)` for parts of [0, count), in parallel as in parallelFor(). If there are only a few items,
+/// the calling thread processes all of them. Returns the results of the calls, if any, in the order of the parts. There
+/// is always at least one part, even for 0 items.
 template <class Work>
 auto parallelPieces(std::size_t count, const Work& work) {
     using Result = std::invoke_result_t<const Work&, std::size_t, std::size_t>;
@@ -95,7 +95,7 @@ auto parallelPieces(std::size_t count, const Work& work) {
     }
 }
 
-/// parallelFor() over groups with `items` items in total. A few items are processed on the calling thread alone.
+/// parallelFor() over groups with `items` items in total. A small total is processed by the calling thread alone.
 template <class Work>
 void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
     if (items > kParallelItems) return parallelFor(groups, work);
@@ -130,7 +130,7 @@ public:
 
 private:
     std::deque<std::shared_ptr<std::optional<Result>>> results_;
-    detail::TaskQueue tasks_; ///< last, because running tasks refer to the results
+    detail::TaskQueue tasks_; ///< last member, because running tasks refer to the results
 };
 
 /// Fills a batch, whose memory may be reused from an earlier batch. Returns false if there are no more batches; the
@@ -139,9 +139,9 @@ template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
 /// Produces batches on other threads, a few in advance, while the calling thread passes them to `use(batch)`: the first
-/// batch of each maker, then the second one of each, until a maker whose turn it is has no more batches. `use` returns
-/// false to stop. Each maker runs on one thread at a time; different makers run in parallel. Returns when all makers
-/// have finished. Exceptions of `use` are rethrown immediately, those of a maker when its turn comes.
+/// batch of each maker, then the second batch of each, and so on, until a maker has no more batches at its turn. `use`
+/// returns false to stop. Each maker runs on one thread at a time; different makers run in parallel. Returns when all
+/// makers have finished. Exceptions of `use` are rethrown immediately, those of a maker when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     // Batches per maker and round: one round is produced while the previous one is used.
@@ -149,7 +149,7 @@ void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< exception thrown while producing the batch that follows them
+        std::exception_ptr failure; ///< exception from producing the batch that follows them
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

@@ -21,7 +21,7 @@ struct ProcessInfo {
 /// Describes this process. Fields that the system does not report remain empty.
 [[nodiscard]] ProcessInfo thisProcess();
 
-/// CLOCK_MONOTONIC and CLOCK_REALTIME, read at the same time.
+/// CLOCK_MONOTONIC and CLOCK_REALTIME, read simultaneously.
 struct ClockPair {
     TimeNs monotonic{0};
     TimeNs realtime{0};

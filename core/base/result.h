@@ -9,9 +9,9 @@ namespace bubblescope {
 
 /// Kinds of errors that callers handle differently. The command line maps each kind to an exit code.
 enum class ErrorKind {
-    Usage,     ///< the request is invalid in itself (exit code 2)
+    Usage,     ///< the request itself is invalid (exit code 2)
     Input,     ///< a file or stream is unreadable or invalid (exit code 3)
-    Run,       ///< a run that was started failed
+    Run,       ///< a run failed after it was started
     Cancelled, ///< stopped by the user or by a newer request; there is nothing to report
 };
 

@@ -42,8 +42,8 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax. The number and order of its arguments are checked at compile time ("{}" and "{:.1f}" are
-/// allowed, "{0}" is not), as is that only numbers have formats. A pattern without arguments must not contain braces.
+/// A pattern in fmt's syntax. Its arguments are checked at compile time: their number and order ("{}" and "{:.1f}" are
+/// allowed, "{0}" is not), and that only numbers have formats. A pattern without arguments must not contain braces.
 template <class... Arguments>
 class SentencePattern {
 public:
@@ -113,7 +113,7 @@ private:
     std::shared_ptr<const std::vector<Sentence>> arguments_;
 };
 
-/// say("rank {} takes {}", 3, formatTime(time)): similar to fmt::format, but translatable. Pass times and similar
+/// say("rank {} takes {}", 3, formatTime(time)) is similar to fmt::format, but translatable. Pass times and similar
 /// values as text, and core's own terms (causes, positions) as Sentence::term(); otherwise the terms stay in English.
 template <class... Arguments>
 [[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,

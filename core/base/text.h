@@ -71,7 +71,7 @@ template <class Number, class... Format>
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
 /// Removes one code point from the front of `text`, which must not be empty, and returns it. For invalid UTF-8 (RFC
-/// 3629, section 4, including surrogates, overlong forms and values beyond U+10FFFF), it removes one byte and returns
+/// 3629, section 4, including surrogates, overlong forms and values beyond U+10FFFF), removes one byte and returns
 /// kReplacementCharacter.
 [[nodiscard]] char32_t takeCodePoint(std::string_view& text);
 

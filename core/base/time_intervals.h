@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Returns the union of intervals as disjoint intervals sorted by start; adjacent intervals are merged. O(n log n).
+/// Returns the union of intervals as disjoint intervals sorted by start; touching intervals are merged. O(n log n).
 [[nodiscard]] inline std::vector<TimeInterval> unionOf(std::vector<TimeInterval> intervals) {
     std::ranges::sort(intervals, {}, &TimeInterval::start);
     std::vector<TimeInterval> merged;

@@ -25,20 +25,20 @@ namespace bubblescope {
 // Wire> void fields(Wire& wire, ItsType& value)` in its namespace, which passes all members to wire(). Bind the members
 // with `auto& [a, b] = value`, so that adding a member causes a compile error until it is serialized too.
 
-/// Maximum distance of a time in a file from its clock's zero: 73 years, so that sums and differences of two such times
-/// fit into 64 bits.
+/// Maximum distance of a time in a file from its clock's zero. It is 73 years, so that sums and differences of two such
+/// times fit into 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 
 /// Appends serialized values to a byte string.
 class WireWriter {
 public:
-    /// Points in time are relative to `origin`; they are written as clock times.
+    /// Points in time passed to the writer are relative to `origin`; they are written as clock times.
     explicit WireWriter(TimeNs origin = TimeNs{0}) : origin_(origin) {}
     template <class... T>
     void operator()(const T&... values) {
         (put(values), ...);
     }
-    /// Points in time; TimeNs::min() and max() mean that there is none.
+    /// Points in time; TimeNs::min() and max() stand for a missing time.
     template <class... Time>
     void instant(const Time&... times) {
         (put(times == TimeNs::max() || times == TimeNs::min() ? times : times + origin_), ...);
@@ -66,7 +66,7 @@ private:
         if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
             raw(&value, sizeof value);
         } else {
-            fields(*this, const_cast<T&>(value)); // the same fields() serves for reading; writing modifies nothing
+            fields(*this, const_cast<T&>(value)); // fields() is also used for reading, but writing modifies nothing
         }
     }
     template <class Rep, class Period>
@@ -114,11 +114,11 @@ private:
     TimeNs origin_;
 };
 
-/// Reads values in the order in which they were written. After the end of the bytes, or after an impossible value, all
+/// Reads values in the order in which they were written. After the end of the input, or after an impossible value, all
 /// values are defaults and failed() is true.
 class WireReader {
 public:
-    /// Points in time become relative to `origin`.
+    /// Times that are read become relative to `origin`.
     explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>
@@ -158,7 +158,7 @@ private:
     template <class T>
     void get(T& value) {
         if constexpr (std::is_same_v<T, bool>) {
-            std::uint8_t byte = 0; // a bool other than 0 and 1 is invalid
+            std::uint8_t byte = 0; // bytes other than 0 and 1 are not valid for a bool
             get(byte);
             value = byte == 1;
             if (byte > 1) reject();

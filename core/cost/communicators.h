@@ -37,7 +37,7 @@ struct CommunicatorRule {
 
 struct Communicators {
     CommunicatorKind kind = CommunicatorKind::Tag;
-    std::vector<CommunicatorRule> rules; ///< used with Rules; the first matching rule applies
+    std::vector<CommunicatorRule> rules; ///< used with Rules; a transfer belongs to the first matching rule
 
     /// Number of the communicator of a transfer; -1 if it has none, which is always the case with Tag.
     [[nodiscard]] std::int64_t of(Payload payload, Rank from, Rank to, int pp) const;

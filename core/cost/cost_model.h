@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// When a rank can continue after a send. simulate.h defines the timing of each mode.
+/// Condition under which a rank continues after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
     Asynchronous, ///< immediately: the send does not delay the rank
     Blocking,     ///< as soon as the peer has posted the receive; sends and receives run one after another
@@ -24,12 +24,12 @@ enum class SendMode : std::uint8_t {
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// Determines which transfers of a rank share a communication stream and therefore run one after another.
+/// The set of transfers from a rank that share a communication stream and therefore run one after another.
 enum class CommStreams : std::uint8_t {
-    Unlimited,    ///< no transfers: each of them starts as soon as possible
-    PerDirection, ///< transfers that a rank sends in one direction: either its activations or its gradients
+    Unlimited,    ///< none: each transfer starts as soon as possible
+    PerDirection, ///< transfers in the same direction: all activations, or all gradients
     PerLink,      ///< transfers from one rank to another
-    PerRank,      ///< all transfers sent by a rank
+    PerRank,      ///< all transfers from the same rank
 };
 
 [[nodiscard]] std::string_view commStreamsName(CommStreams streams); ///< "unlimited", "direction", "link", "rank"
@@ -86,8 +86,8 @@ struct CostModel {
     OpTimes times;                    ///< for every stage if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; either empty or with one entry per stage
     std::optional<TimeNs> overlapped; ///< time of an overlapped forward and B or I; none = see pairTime()
-    /// The part of a forward and of an I that is exposed when they run alone: their tensor-parallel all-reduce. A B
-    /// hides the all-reduce behind its weight gradient, and an overlapped pair hides it behind its other half.
+    /// Exposed part of a forward and of an I that run alone: their tensor-parallel all-reduce. A B hides the all-reduce
+    /// behind its weight gradient, and an overlapped pair hides it behind its other half.
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
     TransferModel transfers; ///< transfer costs in addition to the latency
@@ -99,8 +99,8 @@ struct CostModel {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
 
-    /// Time of an overlapped pair of ops whose times outside the pair are given. Unless `overlapped` applies to the
-    /// pair, this is the sum of both times minus the hidden all-reduces.
+    /// Time of an overlapped pair of ops, computed from the times of both ops alone. Unless `overlapped` applies to the
+    /// pair, it is the sum of these times minus the hidden all-reduces.
     [[nodiscard]] TimeNs pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const;
 
     /// Latency plus bytes / bandwidth, for a transfer between two different ranks. Ignores `measured`.
@@ -119,8 +119,8 @@ struct CostModel {
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// Mean of each time, for code that needs a single set of times although stages differ; 0 without stages. Rounded down
-/// so that B = I + W still holds.
+/// Mean of each time, for code that needs a single set of times although stages differ; 0 without stages. The mean
+/// times are rounded down such that B = I + W.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 
 } // namespace bubblescope

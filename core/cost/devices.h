@@ -16,13 +16,13 @@ struct DeviceSpec {
     std::string name;             ///< "h100"
     std::string title;            ///< "NVIDIA H100 SXM"
     double flops = 0;             ///< 16-bit dense matrix products per second, from the data sheet
-    double flops_fp8 = 0;         ///< the same for 8-bit floating point; 0 if unsupported
-    double product_share = 0;     ///< share of `flops` that the largest matrix products can reach
+    double flops_fp8 = 0;         ///< for 8-bit floating point; 0 if unsupported
+    double product_share = 0;     ///< share of `flops` that large matrix products reach at best
     double product_share_fp8 = 0; ///< share of `flops_fp8`
     std::int64_t memory = 0;      ///< bytes
     double memory_rate = 0;       ///< bytes per second
-    double link = 0;              ///< bytes per second to all other devices of the host combined
-    double network = 0;           ///< bytes per second to other hosts
+    double link = 0;              ///< bytes per second, total of the links to all other devices of the host
+    double network = 0;           ///< bytes per second to each other host
     int per_host = 8;
     bool measured = true; ///< `product_share` was measured on this device rather than assumed from similar devices
 };

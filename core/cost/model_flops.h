@@ -14,8 +14,8 @@ namespace bubblescope {
 ///     products:   2h(2h + 2h_kv) + 4hf        (SwiGLU: 6hf)
 ///     attention:  2sh                         causal: a token attends to s/2 others on average, in two products
 ///
-/// Other head sizes, and latent attention, count as in attentionWeights() and attentionWidths(). Of a layer's experts,
-/// only those that process a token count, f = top_k · f_e + shared, and the router: 2h · experts. The head adds 2hV.
+/// Other head sizes, and latent attention, count as in attentionWeights() and attentionWidths(). A layer with experts
+/// counts those that process a token, f = top_k · f_e + shared, and the router: 2h · experts. The head adds 2hV.
 struct ForwardFlops {
     double products = 0;  ///< sum over all layers
     double attention = 0; ///< sum over all layers; causal, so half of the full square

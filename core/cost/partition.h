@@ -22,7 +22,7 @@ enum class LayerKind : std::uint8_t {
 struct Partition {
     std::vector<int> layers_per_stage;
 
-    /// Numbers of the layers of each stage, counted from 0.
+    /// Numbers of the layers on each stage, counted from 0.
     [[nodiscard]] std::vector<std::vector<int>> layers() const;
 };
 
@@ -42,8 +42,8 @@ struct Partition {
     return schedule.vpp / routes(schedule.placement);
 }
 
-/// Adapts costs per rank (one stage per rank, with the rank's entire part of the model) to an order that may split
-/// these parts into chunks: each op gets the share of its chunk. Errors: Usage unless there are as many stages as
+/// Adapts costs per rank (one stage per rank, containing the rank's entire part of the model) to an order that may
+/// split these parts into chunks: each op gets the share of its chunk. Errors: Usage unless there are as many stages as
 /// ranks.
 [[nodiscard]] Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order);
 

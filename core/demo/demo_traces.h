@@ -18,10 +18,10 @@ namespace bubblescope {
 struct DemoTrace {
     std::string_view name;        ///< name on the command line and of the file, such as "slow-last-stage"
     std::string_view title;       ///< display name
-    std::string_view description; ///< one sentence that describes what the demo shows
+    std::string_view description; ///< one-sentence description of the demo
 };
 
-/// Must be increased when the content of a demo changes, so that older files are not mistaken for the new one.
+/// Must be increased if the content of a demo changes, so that older files are not used in its place.
 inline constexpr int kDemoVersion = 1;
 
 /// All demos, starting with the simplest.
@@ -31,7 +31,7 @@ inline constexpr int kDemoVersion = 1;
 
 /// The content of a demo's file.
 struct DemoRun {
-    RunInfo info; ///< `faults` describes the differences from an undisturbed run
+    RunInfo info; ///< `faults` lists the differences from an undisturbed run
     std::vector<StepTimeline> steps;
     std::vector<CheckRecord> checks; ///< by rank and time
 };

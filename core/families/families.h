@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// A schedule without ops, but with the names, sizes and placement of the spec.
+/// A schedule with the names, sizes and placement of the spec, but without ops.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
     return {.name = spec.name,
             .flavor = spec.flavor,
@@ -32,7 +32,7 @@ namespace bubblescope {
                                       : fmt::format("omit {}, or use {}", Field("vpp"), instead));
 }
 
-/// Rejects more than two chunks per rank, for families that always have two; the spec's default is one. Errors: Usage.
+/// Rejects more than two chunks per rank, for families that always use two; one is the default. Errors: Usage.
 [[nodiscard]] inline Status requireTwoChunks(const ScheduleSpec& spec) {
     if (spec.vpp <= 2) return {};
     return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),
@@ -56,7 +56,7 @@ template <class Forward, class Backward>
     return ops;
 }
 
-// The families, in the display order of the registry.
+// Families in the display order of the registry.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();

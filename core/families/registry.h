@@ -44,7 +44,7 @@ struct UsedPart {
 };
 
 /// A family of schedules with its names, its limits and the generator of its orders. The closed forms of bubbles are
-/// separate (core/theory/forms/family_theory.h).
+/// defined elsewhere (core/theory/forms/family_theory.h).
 struct ScheduleFamily {
     std::string_view name;
     std::string_view title; ///< display name: "1F1B (PipeDream-Flush)"

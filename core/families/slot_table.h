@@ -38,8 +38,8 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
 
 /// A table of ranks by slots, one unit of time per slot, for V-shaped schedules that repeat a *building block* (Qi et
 /// al. 2024): the slots of one micro-batch's passes on every rank, repeated every six slots for the next micro-batch.
-/// Therefore, the steady state has no gaps, and its memory is known. This class closes the gaps at both ends without
-/// increasing memory.
+/// Therefore, the steady state has no gaps, and its memory use is known. This class closes the gaps at both ends
+/// without increasing memory.
 class SlotTable {
 public:
     /// Slots of the first micro-batch's four forwards and input gradients on one rank. The slots of a rank must differ
@@ -49,7 +49,7 @@ public:
     /// `gradient_slots` is 1, or 2 if the slot after an input gradient is reserved for its weight gradient.
     SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots = 1);
 
-    /// Places each weight gradient in the first empty slot after its input gradient; the rest is appended at the end.
+    /// Places each weight gradient in the first empty slot after its input gradient; others are appended at the end.
     void addWeightGrads();
     void removeWeightGrads();
 
@@ -59,8 +59,8 @@ public:
         Tail, ///< only slots after the last Forward0 of the first rank
     };
     /// Moves each pass to the earliest empty slot that its inputs allow, such that no rank exceeds the previous maximum
-    /// over ranks. An activation is held from its forward to its weight gradient; if the table lacks weight gradients,
-    /// they are assumed to run in the empty slots.
+    /// over ranks. An activation is held from its forward to its weight gradient; if the table contains no weight
+    /// gradients, they are assumed to run in the empty slots.
     void moveUp(Extent extent);
 
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
@@ -70,7 +70,7 @@ public:
     /// first.
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 
-    /// Orders of the ranks, with complete backwards instead of input gradients.
+    /// Orders of the ranks, with complete backwards in place of input gradients.
     [[nodiscard]] std::vector<std::vector<Op>> wholeOrder() const;
 
 private:
@@ -84,9 +84,9 @@ private:
         std::array<std::vector<int>, 4> at; ///< slot of each pass, by pass and micro-batch
         std::vector<Memory> memory;         ///< memory after each slot; used only while moving passes up
         int known = 0;             ///< number of slots whose memory is valid, if weight gradients are in the table
-        int last = -1;             ///< last slot that is used by a visited pass
-        std::array<int, 5> seen{}; ///< passes seen in a sweep, by kind
-        int last_weight = -1;      ///< slot of the last weight gradient seen
+        int last = -1;             ///< last slot used by a pass that was already visited
+        std::array<int, 5> seen{}; ///< number of passes visited in a sweep, by kind
+        int last_weight = -1;      ///< slot of the last weight gradient visited so far
         int grads_before = 0;      ///< number of input gradients up to last_weight
     };
 

@@ -21,8 +21,8 @@ namespace bubblescope {
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ScheduleSpec& spec,
                                                                          std::int64_t memory_limit);
 
-/// Paddle's order of ZB-V, for 2 or more chunks: the shortest of all orders that result from different ways to fill
-/// gaps. Empty if one of them does not fit into memory. `input_grad_peak` is the memory used by a running input
+/// Paddle's order of ZB-V, for 2 or more chunks: the shortest order among those that result from different ways to fill
+/// gaps. Empty if one of these orders does not fit into memory. `input_grad_peak` is the memory used by a running input
 /// gradient, in the same unit.
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>>
 zbVPaddleOrder(const ScheduleSpec& spec, std::int64_t memory_limit = std::numeric_limits<std::int64_t>::max(),

@@ -20,8 +20,8 @@ struct LayerLayout {
     [[nodiscard]] Partition layers() const;
 };
 
-/// Layout in which a partition assigns layers to stages. `kinds` has one entry per layer; empty = all are transformer
-/// layers. Adds a missing embedding before the first layer and a missing loss after the last one.
+/// Layout that corresponds to a partition of layers. `kinds` has one entry per layer; empty = all are transformer
+/// layers. If missing, adds an embedding before the first layer and a loss after the last one.
 [[nodiscard]] LayerLayout layoutOf(const Partition& partition, std::vector<LayerKind> kinds = {});
 
 /// Parses Megatron-core's `--pipeline-model-parallel-layout`: one letter per unit (E embedding, t transformer layer, m

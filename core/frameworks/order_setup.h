@@ -26,7 +26,7 @@ struct OrderSetup {
         std::string name;
         std::string value;
     };
-    std::vector<Setting> settings;  ///< command-line options or configuration keys
+    std::vector<Setting> settings;  ///< command-line options or configuration keys to set
     std::vector<std::string> notes; ///< other requirements, and differences in how the framework runs the order
 };
 

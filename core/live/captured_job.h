@@ -23,11 +23,11 @@ class RunStreams;
 
 /// A process of a recorded job (one that does not use Bubblescope itself), as described by its streams.
 struct RecordedProcess {
-    CaptureStatement statement; ///< from the start of its first stream
+    CaptureStatement statement; ///< statement at the start of its first stream
     std::size_t number = 0;     ///< index in order of first appearance: later processes replace earlier ones
     std::int64_t lost = 0;      ///< number of lost events, as reported by the process
     TimeNs last_received{0};    ///< time when data was last received from the process
-    bool ended = false;         ///< true if its stream contains the end
+    bool ended = false;         ///< true if its stream contains an end record
     bool gone = false;          ///< true if the process exited without reporting its end
     std::string reason;         ///< for lost processes: the known facts about the exit
     std::string stands_in;      ///< range in which the process is stuck, may be empty, see perfetto::kCaptureStands
@@ -36,21 +36,21 @@ struct RecordedProcess {
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
 };
 
-/// A job that is only recorded and does not use Bubblescope itself: its processes, their ranks in the pipeline, and its
+/// A job that is recorded but does not use Bubblescope itself: its processes, their ranks in the pipeline, and its
 /// recognised steps.
 class CapturedJob {
 public:
     static constexpr std::size_t kMaxProcesses = std::size_t{1} << 16;
 
-    /// Returns the process to which a stream belongs; the address is stable. Several parts of one process's trace
-    /// belong to the same process. Null if there are too many processes.
+    /// Returns the process to which a stream belongs; the address is stable. Several streams may be parts of one
+    /// process's trace. Null if there are too many processes.
     RecordedProcess* processOf(const CaptureStatement& statement);
 
     /// True if at least one stream belongs to a recorded job.
     [[nodiscard]] bool isCaptured() const { return !processes_.empty(); }
     /// True if all processes have ended or are lost.
     [[nodiscard]] bool allEnded() const;
-    /// True if allEnded() and all records of the processes have been recognised.
+    /// True if all processes have ended or are lost, and all of their records have been recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allEnded(); }
 
     /// Description of the run, derived from its recognised steps.
@@ -58,14 +58,14 @@ public:
     /// Returns the steps that were not returned before, with consecutive numbers; steps are identified by their times.
     /// Omits the last step unless the trace is `settled`, because this step may be incomplete.
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
-    /// Treats all steps as new again.
+    /// Marks all steps as new again.
     void restart();
     [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last call of restart()
 
     /// The most recent process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
-    /// `patience`: a process is late if it sent nothing for this long while others were active, or if it has been stuck
-    /// outside transfers for this long while another process is stuck in one.
+    /// A process is late if it sent nothing for `patience` while others were active, or if it has been stuck outside
+    /// transfers for `patience` while another process is stuck in one.
     [[nodiscard]] RankState stateOf(const RecordedProcess& process, TimeNs patience) const;
     [[nodiscard]] std::string whyLate(const RecordedProcess& process, TimeNs patience) const;
 
@@ -76,7 +76,7 @@ private:
     }
     [[nodiscard]] bool holdsUp(const RecordedProcess& process, TimeNs patience) const;
 
-    using Key = std::pair<std::string, std::int64_t>; ///< host and process id
+    using Key = std::pair<std::string, std::int64_t>; ///< host name and process id
 
     [[nodiscard]] TimeNs lastReceived() const;
 
@@ -107,11 +107,11 @@ public:
 private:
     std::vector<std::filesystem::path> folders_;
     TimeNs patience_;
-    std::int64_t received_ = 0; ///< bytes received until the last call
+    std::int64_t received_ = 0; ///< number of bytes received until the last call
     TimeNs grew_{0};
     TimeNs next_{0};
-    bool fresh_ = false;   ///< files have grown since they were last read
-    bool settled_ = false; ///< the files were complete when last read
+    bool fresh_ = false;   ///< true if files have grown since they were last read
+    bool settled_ = false; ///< true if the files were complete when they were last read
     std::string problem_;
 };
 

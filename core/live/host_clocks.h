@@ -15,14 +15,14 @@ namespace bubblescope::live {
 /// Relates the clocks of a run's hosts while the run is in progress: with the pings that its ranks exchange or, without
 /// pings, with the time of day of each host. The first clock added is the reference.
 ///
-/// Clocks have the names used in the files: equal names mean the same clock. A clock without a name is the reference.
+/// Clocks have the names used in the files; equal names mean the same clock. A clock without a name is the reference.
 class HostClocks {
 public:
     void addReading(const std::string& clock, TimeNs monotonic, TimeNs realtime);
     /// Adds a ping between two ranks with these clocks.
     void addPing(const std::string& asker, const std::string& replier, const Ping& ping);
 
-    /// Relation of this clock to the reference; all values are 0 for the reference.
+    /// Relation between this clock and the reference; all values are 0 for the reference.
     [[nodiscard]] const ClockFit& fitOf(const std::string& clock);
     [[nodiscard]] std::size_t clocks() const { return order_.size(); }
     /// Number of pings on which the fits are based.
@@ -48,7 +48,7 @@ private:
     void solve();
 
     std::map<std::string, int> numbers_;
-    std::vector<TimeNs> order_; ///< by number: realtime minus monotonic of the most recent reading
+    std::vector<TimeNs> order_; ///< by number: CLOCK_REALTIME minus CLOCK_MONOTONIC in the most recent reading
     std::vector<bool> read_;    ///< true if a reading exists
     std::deque<Ping> pings_;    ///< recent pings; asker and replier are clock numbers
     std::vector<ClockFit> fits_;

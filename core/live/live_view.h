@@ -45,7 +45,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kParts = 8; ///< per power of two
+    static constexpr std::size_t kParts = 8; ///< number of bins per power of two
     static constexpr std::size_t kBins = 62 * kParts;
 
     static std::size_t binOf(TimeNs time) {
@@ -65,7 +65,7 @@ private:
 };
 
 enum class RankState : std::uint8_t {
-    Awaited, ///< part of the run, but no data received yet
+    Awaited, ///< part of the run, but no data has been received yet
     Running,
     Late, ///< other ranks wait at the end of a step that this rank has not completed
     Gone, ///< the process exited without reporting its end
@@ -112,7 +112,7 @@ struct LiveStep {
     int index = 0;
     bool complete = false;
     std::string fault;                         ///< reason why the step is incomplete
-    std::vector<std::pair<int, Rank>> unknown; ///< replica and rank of each incomplete record
+    std::vector<std::pair<int, Rank>> unknown; ///< replica and rank whose records are incomplete
     TimeNs wall{0};                            ///< duration of the longest replica
     double bubble_rate = 0;                    ///< idle time over makespan, averaged over replicas
     std::optional<double> expected_rate;       ///< rate from the closed form; empty if none applies
@@ -137,7 +137,7 @@ struct LiveCounts {
     std::int64_t torn = 0;         ///< places where a stream did not continue with the start of a packet
     std::int64_t damaged = 0;      ///< packets and events that could not be decoded
     std::int64_t duplicates = 0;   ///< records received twice
-    std::int64_t out_of_order = 0; ///< accepted records of a step before the latest one of the rank
+    std::int64_t out_of_order = 0; ///< accepted records of a step older than the latest step of the rank
     std::int64_t late = 0;         ///< rejected records of steps that were already closed
     std::int64_t bad = 0;          ///< records with impossible numbers
     std::int64_t dropped = 0;      ///< records dropped by the ranks themselves
@@ -150,11 +150,11 @@ struct LiveCounts {
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,
-        RankChanged,     ///< `rank` changed to a new state
+        RankChanged,     ///< the state of `rank` has changed
         StepClosed,      ///< `step`
-        AnomalyFound,    ///< the finding `anomaly` was opened
-        AnomalyResolved, ///< the finding `anomaly` was resolved
-        Mismatch,        ///< a check of `rank` found a mismatch; `text` contains the check
+        AnomalyFound,    ///< `anomaly` was found
+        AnomalyResolved, ///< `anomaly` was resolved
+        Mismatch,        ///< a check of `rank`, described by `text`, found a mismatch
         RunEnded,        ///< all ranks have ended or were lost
     };
     Kind kind = Kind::RunBegan;

@@ -18,16 +18,16 @@ namespace bubblescope::live {
 
 /// The record at the start of a recorded job's trace.
 struct CaptureStatement {
-    RunStatement writer; ///< the writer; its run is unknown and therefore empty
+    RunStatement writer; ///< the process that writes the trace; its run is unknown and therefore empty
     std::string program;
     std::optional<int> rank; ///< rank number from the job's launcher
-    int part = 0;            ///< index of the part in the process's trace
+    int part = 0;            ///< index of this part in the process's trace
 };
 
 /// The record at the end of a rank's file.
 struct StreamEnd {
     std::int64_t records = 0; ///< slices written, summed over all segments
-    std::int64_t dropped = 0; ///< records that were dropped
+    std::int64_t dropped = 0; ///< number of records that were dropped
 };
 
 /// Outcome of an aadiff check, for counting and reporting.
@@ -54,16 +54,16 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const RecordOwner& owner, std::int64_t records) = 0;
     virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
-    /// The stream belongs to a recorded job and therefore contains no records of ops.
+    /// Reports that the stream belongs to a recorded job, and therefore contains no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
-    /// Number of events that the process has lost so far.
+    /// Reports the number of events that the process has lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
-    /// Rank of the process, as reported by its framework.
+    /// Reports the rank of the process according to its framework.
     virtual void onCaptureRank(int rank) = 0;
-    /// The process has not recorded anything for this long; `in` is the open range, see perfetto::kCaptureStands.
+    /// The process has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
-    /// The event belongs to another program or lacks fields.
+    /// Reports an event of another program, or one with missing fields.
     virtual void onOther() = 0;
 };
 
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] virtual Stream open(const std::string& name) = 0;
     /// `now` is a time on a monotonic clock, the same one in all calls.
     virtual void feed(Stream stream, std::string_view bytes, TimeNs now) = 0;
-    /// Number of bytes at the end of the stream that do not form a complete packet yet.
+    /// Number of bytes of an incomplete packet at the end of the stream.
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
     /// The writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;

@@ -27,7 +27,7 @@ struct FollowingSteps {
 };
 
 /// Receives the contents of the files of a run's ranks in pieces of any size, and assembles the run's steps on one
-/// clock. Tracks the state of each rank. Uses no files, no sockets and not the time of day. Memory is bounded for any
+/// clock. Tracks the state of each rank. Does not access files, sockets or the time of day. Memory is bounded for any
 /// input, by the sizes that the run reports. Derived classes process the steps.
 ///
 /// Times named `now` are on a single monotonic clock: CLOCK_MONOTONIC if latency is measured. Not thread-safe.
@@ -44,7 +44,7 @@ public:
     RunStreams(const RunStreams&) = delete;
     RunStreams& operator=(const RunStreams&) = delete;
 
-    /// The name is ignored.
+    /// The parameter `name` is ignored.
     [[nodiscard]] Stream open(const std::string& name) override;
     [[nodiscard]] Stream open() { return open({}); }
     void feed(Stream stream, std::string_view bytes, TimeNs now) override;
@@ -56,10 +56,10 @@ public:
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
     [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
-    /// True if a stream belongs to a recorded job. CapturedRun recognises that job's ops from all files together and
-    /// passes them to takeRun().
+    /// True if a stream belongs to a recorded job. CapturedRun recognises the ops of that job from all files together
+    /// and passes them to takeRun().
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
-    /// Accepts the steps of a recorded job that have been recognised so far. Skips steps that were passed before (with
+    /// Accepts the steps of a recorded job that have been recognised so far. Skips steps that were already passed (with
     /// equal times), and the last step unless the trace is `settled`, because this step may be incomplete.
     void takeRun(const Run& run, bool settled);
     /// True if this stream belongs to a recorded job.
@@ -91,14 +91,14 @@ protected:
 private:
     class Source;
 
-    /// A new run starts and replaces the previous one.
+    /// Called when a new run starts, which replaces the previous one.
     virtual void onBegin(const RunInfo& info) = 0;
     /// Called only after onBegin() of the run.
     virtual void onDevice(const CheckPlace& place, CheckedDevice device) = 0;
     virtual void onStep(ClosedStep step, FollowingSteps following) = 0;
-    /// All steps that are due have been passed; `open` steps are still open.
+    /// Called when all steps that are due have been passed; `open` steps are still open.
     virtual void onNoMoreSteps(std::size_t open) = 0;
-    /// Checks of steps that were passed earlier, on the clock of those steps.
+    /// Passes checks of earlier steps, on the clock of those steps.
     virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;
 
     // Called when a stream reports something.
@@ -128,13 +128,13 @@ private:
     std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if the stream is closed
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;
-    CapturedJob job_; ///< recorded job, whose steps are recognised elsewhere, see takeRun()
+    CapturedJob job_; ///< recorded job, whose steps are recognised by CapturedRun, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
 
     std::vector<LiveRank> ranks_;   ///< by place
-    std::vector<TimeNs> heard_;     ///< time at which each place last sent data
-    std::optional<TimeNs> over_at_; ///< time at which the latest rank ended or was lost
+    std::vector<TimeNs> heard_;     ///< time when each place last sent data
+    std::optional<TimeNs> over_at_; ///< time when the latest rank ended or was lost
     CheckCounts checks_;
     LiveCounts counts_; ///< does not include the counts of open streams
     Latency latency_;

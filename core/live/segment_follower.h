@@ -27,8 +27,8 @@ namespace bubblescope::live {
 void allowManyFiles();
 
 /// Reads trace files in folders and their subfolders while the files are being written, and passes their contents to an
-/// analyzer or to a sender. Files may appear late, be replaced, continue in another file, or be removed; data that was
-/// written to them earlier is still read. The writers of the files are not affected.
+/// analyzer or to a sender. Files may appear late, be replaced, continue in another file, or be removed; data written
+/// before that is still read. The writers of the files are not affected.
 ///
 /// The kernel reports changes. In addition, folders are listed every second, because changes made by other hosts on
 /// shared file systems are not reported. The exit of a process that writes a file is detected immediately if the
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] std::size_t files() const { return files_.size(); }
     /// Total number of unread bytes in the files.
     [[nodiscard]] std::uint64_t unread() const;
-    /// Files that do not identify their rank, because they are empty or damaged at the start.
+    /// Files without identification of their rank, because they are empty or damaged at the start.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
     /// Files that could not be opened or read at the last attempt, with the system's messages.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
@@ -60,7 +60,7 @@ public:
 private:
     /// Sort key for reading: the files of a rank are read one after another.
     struct Place {
-        std::filesystem::path rank; ///< the common prefix of its file names
+        std::filesystem::path rank; ///< common prefix of the names of the rank's files
         int segment = 0;
         std::filesystem::path path;
 
@@ -74,9 +74,9 @@ private:
         StreamTarget::Stream stream = 0;
         bool finished = false;            ///< true if the end was read and no more data will follow
         bool more = false;                ///< true if the last read did not reach the end
-        bool at_end = false;              ///< true if this call of read() reached the end
-        bool seen = false;                ///< true if it is in the current listing of the folders
-        std::optional<TimeNs> removed_at; ///< time when it was first missing from the listing
+        bool at_end = false;              ///< true if the current call of read() reached the end
+        bool seen = false;                ///< true if the file is in the current listing of the folders
+        std::optional<TimeNs> removed_at; ///< time when the file was first missing from the listing
         std::int64_t pid = 0;             ///< the process whose exit is awaited; 0 = not known yet, negative = none
     };
 

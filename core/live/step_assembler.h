@@ -16,7 +16,7 @@
 
 namespace bubblescope::live {
 
-/// True if both can be descriptions of the same run.
+/// True if both descriptions can belong to the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
 /// A step that is complete or closed.
@@ -28,13 +28,13 @@ struct ClosedStep {
     /// Reason why a replica is missing from `timelines`; empty if none is missing.
     std::optional<Diagnostic> fault;
     std::int64_t duplicates = 0;        ///< records received twice
-    std::vector<CheckRecord> checks{};  ///< checks of the step that have arrived until now
+    std::vector<CheckRecord> checks{};  ///< checks of the step that have arrived so far
     std::map<int, StepValues> values{}; ///< per replica; only for recorded jobs whose framework reports them
 
     // Set by RunStreams, which also converts the timelines and checks to a common clock.
     std::shared_ptr<const RunClocks> clocks{};
     CheckCounts check_counts{};
-    std::vector<std::pair<std::string, std::string>> mismatches{}; ///< same form as LiveStep::mismatches
+    std::vector<std::pair<std::string, std::string>> mismatches{}; ///< pairs as in LiveStep::mismatches
 };
 
 /// Assembles the steps of a run from records that arrive rank by rank, in any order and with any delay, and determines
@@ -56,8 +56,8 @@ public:
     enum class AddResult : std::uint8_t {
         Yes,
         OutOfOrder, ///< accepted, although records of a later step of the rank came first
-        Late,       ///< the step is already closed
-        Bad,        ///< impossible numbers, or more open steps than can be kept
+        Late,       ///< the step of the record is already closed
+        Bad,        ///< the numbers are impossible, or more steps would be open than allowed
     };
 
     /// `info` must contain valid sizes, see sizesCanBe().
@@ -68,7 +68,7 @@ public:
     /// `now` is a time on a monotonic clock, the same one in all calls.
     AddResult add(const FoundOp& op, TimeNs now);
     AddResult add(const FoundComm& comm, TimeNs now);
-    /// Sets if the rank has ended, so that no more records are expected from it.
+    /// Sets whether the rank has ended, after which no more records are expected from it.
     void setEnded(std::size_t place, bool ended);
 
     /// Returns the next step that is due at this time; empty if none is due.
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] std::size_t open() const { return steps_.size(); }
     /// Time when the first rank finished the oldest open step; empty if no rank has.
     [[nodiscard]] std::optional<TimeNs> waitingSince() const;
-    /// True if the rank has finished the oldest open step, or if no step is open.
+    /// True if the rank has finished the oldest open step, or no step is open.
     [[nodiscard]] bool doneWithOldest(std::size_t place) const;
 
 private:
@@ -126,7 +126,7 @@ private:
 /// Collects aadiff checks by step until their steps are closed. Memory is bounded.
 class OpenChecks {
 public:
-    using Mismatch = std::pair<std::string, std::string>; ///< rank, and the check with its verdict
+    using Mismatch = std::pair<std::string, std::string>; ///< rank and check, with the verdict
     struct OfStep {
         CheckCounts counts;
         std::vector<Mismatch> mismatches;
@@ -141,7 +141,7 @@ public:
 
     /// Removes and returns the checks of a step that is about to be closed.
     [[nodiscard]] OfStep take(int step);
-    /// Records that arrived since the last call for steps already closed, which happens because verdicts can be late.
+    /// Records that arrived since the last call although their steps were already closed, because verdicts may be late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

@@ -27,9 +27,9 @@ namespace bubblescope::live {
 /// to which its streams have arrived. Not thread-safe.
 ///
 /// Rejects senders without the token, see net::Admission. The memory that senders can use is bounded: a sender that
-/// stops reading replies is paused. If the total over all connections is too large, connections are closed, starting
-/// with those that have large unfinished messages. The number of streams, the total length of their names and the data
-/// that streams declare (StreamMemory) are also limited.
+/// stops reading its replies is paused. If the total over all connections is too large, connections are closed,
+/// starting with those that have large unfinished messages. The number of streams, the total length of their names and
+/// the data that streams declare (StreamMemory) are also limited.
 class StreamReceiver {
 public:
     struct Options {
@@ -43,7 +43,7 @@ public:
         bool insecure = false; ///< allow senders on other machines to connect without TLS
         /// Limits for all connections together.
         struct Limits {
-            std::size_t streams = std::size_t{1} << 18;    ///< includes those of lost connections for a while
+            std::size_t streams = std::size_t{1} << 18;    ///< streams of lost connections count for a while
             std::size_t name_bytes = std::size_t{1} << 25; ///< total length of the streams' names
             std::size_t held = std::size_t{1} << 29;       ///< maximum number of bytes in transit in either direction
         } limits{};
@@ -63,8 +63,8 @@ public:
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< address with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< number of senders with the token
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
-    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< number of streams rejected as too many
-    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< number of connections closed for memory
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< number of streams rejected at the limit
+    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< number of connections closed at the limit
     /// Maximum number of bytes that were ever queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
     /// A sender whose connection was closed before its streams ended, or that has returned after this was reported.
@@ -75,10 +75,10 @@ public:
         std::size_t streams = 0; ///< number of streams that have not ended
         bool back = false;
     };
-    /// A sender that lost its connection reconnects every second.
+    /// Senders that lost their connection reconnect every second.
     static constexpr TimeNs kReturns{std::chrono::seconds(5)};
-    /// Reports once for each sender that it has been disconnected for `patience`, and its return. Ignores streams whose
-    /// process has exited or whose run has ended.
+    /// Reports each sender once when it has been disconnected for `patience`, and once when it returns. Ignores streams
+    /// whose process has exited or whose run has ended.
     [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);
     /// Reason why streams could not be stored; empty if all of them were stored.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
@@ -91,11 +91,11 @@ private:
         std::int64_t generation = 0;
         std::uint64_t offset = 0; ///< number of bytes analysed so far
         std::uint64_t stored = 0; ///< number of bytes stored so far, if the stream is stored
-        bool unkept = false;      ///< true if the latest data was not stored, so the sender must send it again
+        bool unkept = false;      ///< true if the latest data was not stored; the sender must send it again
         bool finished = false;
-        std::uint64_t owner = 0; ///< the connection that sends the stream
+        std::uint64_t owner = 0; ///< connection that currently sends the stream
         StreamStore::File kept{};
-        std::shared_ptr<const Key> key{}; ///< key of the stream, shared with those that refer to it
+        std::shared_ptr<const Key> key{}; ///< key of the stream, shared by all objects that refer to it
     };
 
     struct Away {
@@ -142,7 +142,7 @@ private:
     std::size_t name_bytes_ = 0; ///< total length of the keys of known_
     std::size_t numbered_ = 0;   ///< number of streams of all peers
     std::deque<std::shared_ptr<const Key>>
-        finished_;                     ///< keys of finished streams in known_, oldest first; some may have restarted
+        finished_;                     ///< keys of finished streams in known_, oldest first; includes restarted ones
     std::map<std::string, Away> away_; ///< by name of the sender
     std::deque<SenderNews> back_;      ///< not yet reported
     std::uint64_t accepted_ = 0;

@@ -25,13 +25,13 @@ public:
         std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
-        bool only_own = false; ///< skip files written by other machines, which send these files themselves
+        bool only_own = false; ///< skip files written on other machines, which send them on their own
     };
     explicit StreamSender(Options options);
     ~StreamSender() override;
 
     /// Connects if necessary, and sends and receives as much as possible without waiting. `now` is CLOCK_MONOTONIC.
-    /// Errors: Run or Input if another attempt would be pointless, because the collector rejected this sender.
+    /// Errors: Run or Input if further attempts are pointless, because the collector rejected this sender.
     [[nodiscard]] Status poll(TimeNs now);
 
     /// Descriptor to be polled for reading, and also for writing if requested; negative while there is no connection.
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool connected() const { return welcome_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< error of the most recent connection
     /// True if all data passed to feed() has arrived and every stream has ended or its writer has exited. Remains true
-    /// if the collector then closes the connection.
+    /// after the collector closes the connection.
     [[nodiscard]] bool done() const;
     /// True if every stream has ended or its writer has exited, even if the collector has not acknowledged it yet.
     [[nodiscard]] bool hasEnded() const;
@@ -84,14 +84,14 @@ private:
     std::optional<net::Link> link_;
     std::optional<net::Applicant> applicant_; ///< of link_
     bool welcome_ = false;
-    bool done_ = false; ///< state of done() when the connection was closed
+    bool done_ = false; ///< result of done() when the connection was closed
     std::optional<Error> refused_;
     std::string problem_;
     std::optional<TimeNs> unkept_since_;
     std::optional<TimeNs> acknowledged_at_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
-    int pings_left_ = 0; ///< remaining pings of a burst; the fastest one is the most accurate
+    int pings_left_ = 0; ///< pings left in a burst; the fastest of a burst is the most accurate
     perfetto::StreamMemory stream_memory_;
     std::vector<std::unique_ptr<Source>> sources_;
 };

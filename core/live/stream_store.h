@@ -42,10 +42,10 @@ public:
     /// The file of one stream.
     class File {
     public:
-        /// Bytes received before the kind of stream was known; bounded, because a stream reports its kind at the
-        /// start.
+        /// Bytes received before the kind of stream was known. Their number is bounded, because a stream reports its
+        /// kind at the start.
         std::string beginning;
-        bool unwanted = false; ///< true if the run records its own steps, or if there is no space
+        bool unwanted = false; ///< true if the stream's run records its own steps, or if there is no space
         std::optional<perfetto::PacketFile> file;
         std::shared_ptr<Kept> kept; ///< entry in the store; shared with files that are still being written
     };
@@ -62,7 +62,7 @@ public:
     /// Reason why the most recent write failed; empty if it succeeded.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< bytes on disk
-    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes in files removed to free space
+    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< number of bytes removed to free space
     /// Number of processes that have files. Bounded by the number of files, which is bounded by the quota in bytes.
     [[nodiscard]] std::size_t processes() const { return parts_.size(); }
     static constexpr std::size_t kMaxFiles = std::size_t{1} << 16;

@@ -10,7 +10,7 @@ namespace bubblescope {
 
 /// An order in which each rank runs `ahead` forwards, then pairs of a forward and a backward, then more backwards.
 struct InterleavedOrder {
-    std::vector<Op> forwards; ///< the same on all ranks
+    std::vector<Op> forwards; ///< equal on all ranks
     std::vector<Op> backwards;
     std::vector<int> ahead; ///< per rank
 

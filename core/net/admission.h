@@ -23,7 +23,7 @@ namespace bubblescope::net {
 /// prove that they have the secret without sending it: each computes an HMAC over two random nonces, one from each end,
 /// and the joiner's description of itself.
 ///
-/// A connection without a proof so far is a stranger. The number of strangers is limited, as are the time and memory of
+/// A connection that has not sent a proof is a stranger. The number of strangers is limited, as are time and memory for
 /// each. If there are too many, the oldest stranger from the address with the most strangers is dropped. Replies to
 /// wrong proofs are delayed; the delay grows with the number of wrong proofs from the same address. Not thread-safe.
 class Admission {
@@ -40,7 +40,7 @@ public:
         Link link;
         std::string address;
         std::string statement; ///< the joiner's description of itself
-        Frame welcome;         ///< frame for the joiner, unless it is rejected
+        Frame welcome;         ///< frame to send to the joiner, unless it is rejected
     };
     /// Accepts connections and reads data from strangers, without waiting. Returns at most `room` processes that have
     /// proved that they have the secret. `now` is a time on a monotonic clock.
@@ -64,7 +64,7 @@ private:
         TimeNs since{0};
         std::optional<TimeNs> refuse_at{};  ///< time at which to reply to a wrong proof
         bool refused = false;               ///< true if the rejection was sent
-        std::optional<Admitted> admitted{}; ///< the admitted process, without its link
+        std::optional<Admitted> admitted{}; ///< the admitted process, without its connection
         bool broken = false;                ///< true if the protocol was violated
     };
     /// An address from which wrong proofs were received.

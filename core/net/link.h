@@ -23,19 +23,19 @@ namespace bubblescope::net {
 /// damaged length is therefore detected before waiting for the text.
 struct Frame {
     enum class Kind : std::uint8_t {
-        Challenge, ///< sent by the listener; `text` is its nonce
-        Hello,     ///< sent by the joiner; `text` contains its proof, its nonce, and its description of itself
-        Welcome,   ///< sent by the listener; `text` is its proof
-        Refused,   ///< sent by the listener before it closes the connection; `text` contains the reason
-        Open,      ///< sent by the sender: a stream named `text`; `times[0]` differs from earlier streams of that name
-        Resume,    ///< sent by the receiver: continue at `offset`
-        Data,      ///< sent by the sender; `text` is the data at `offset` and contains only complete packets
-        Ack,       ///< sent by the receiver, which has all data before `offset`
-        Gone,      ///< sent by the sender: the process that wrote the stream has exited; `text` contains the reason
-        Finish,    ///< sent by the sender: the stream ends at `offset`
-        Ping,      ///< sent by the sender at time `times[0]`
-        Pong,      ///< sent by the receiver; contains the ping's time, its time of arrival, and the time of sending
-        Unkept, ///< sent by the receiver, which could not store the data from `offset` on; `text` contains the reason
+        Challenge, ///< from the listener; `text` is its nonce
+        Hello,     ///< from the joiner; `text` contains its proof, its nonce, and its description of itself
+        Welcome,   ///< from the listener; `text` is its proof
+        Refused,   ///< from the listener before it closes the connection; `text` contains the reason
+        Open,      ///< from the sender: a stream named `text`; `times[0]` differs from earlier streams of that name
+        Resume,    ///< from the receiver: continue at `offset`
+        Data,      ///< from the sender; `text` is the data at `offset` and contains only complete packets
+        Ack,       ///< from the receiver, which has all data before `offset`
+        Gone,      ///< from the sender: the process that wrote the stream has exited; `text` contains the reason
+        Finish,    ///< from the sender: the stream ends at `offset`
+        Ping,      ///< from the sender; sent at `times[0]`
+        Pong,      ///< from the receiver; contains the times when the ping was sent and arrived, and when this was sent
+        Unkept,    ///< from the receiver, which could not store the data from `offset` on; `text` contains the reason
     };
     static constexpr Kind kLast = Kind::Unkept;
 
@@ -52,7 +52,7 @@ struct Frame {
 /// Splits the data of a connection, which arrives in pieces of any size, into frames. Not thread-safe.
 class FrameReader {
 public:
-    /// Maximum length of a text; a connection that announces a longer text is broken.
+    /// Maximum length of a text; a connection that announces a longer one is broken.
     static constexpr std::size_t kLongestText = std::size_t{1} << 20;
 
     void feed(std::string_view bytes) { pending_.append(bytes); }

@@ -19,7 +19,7 @@
 
 namespace bubblescope::net {
 
-/// An address to which to listen or connect.
+/// An address for listening or connecting.
 struct Address {
     std::string host; ///< "127.0.0.1" by default
     int port = 0;     ///< 0 = any free port, for listening
@@ -38,7 +38,7 @@ struct Address {
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;
-/// If empty, calls wait until the other end closes the connection.
+/// Deadline of a waiting call; if empty, the call waits until the other end closes the connection.
 using Deadline = std::optional<Clock::time_point>;
 
 /// A TCP connection, which the destructor closes.
@@ -56,7 +56,7 @@ public:
     void close() { *this = Socket(); }
     /// Descriptor for functions such as poll(2); −1 if not open.
     [[nodiscard]] int descriptor() const;
-    /// IP address of the other end, without its port; empty if the connection has ended.
+    /// IP address of the other end, without the port; empty if the connection has ended.
     [[nodiscard]] std::string peer() const;
 
     /// Result of a call that does not wait.
@@ -97,8 +97,8 @@ public:
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
     /// Listens where other hosts can reach this host under the name that they use for it: on the interface with that
-    /// address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
-    /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
+    /// address. If there is none (because the name resolves to the loopback on this host, or addresses are translated),
+    /// listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
@@ -131,7 +131,7 @@ public:
 
     /// Returns the established connection. May be called only once.
     [[nodiscard]] Socket take();
-    /// Reason for the failure, or for the failure of the last attempt until now, as a system message.
+    /// System message about the failure, or about the last attempt if the connection has not failed.
     [[nodiscard]] const std::string& reason() const;
     /// True if the connection failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;

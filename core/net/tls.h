@@ -20,7 +20,7 @@ public:
     [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
     /// Encrypts text for the other end. The text is queued until the handshake is complete.
     [[nodiscard]] Status say(std::string_view text);
-    /// Returns the bytes to send to the other end since the last call.
+    /// Returns bytes to send to the other end that were produced since the last call.
     [[nodiscard]] std::string takeBytes();
 
 private:
@@ -33,8 +33,8 @@ public:
     /// Settings for the listening side, which presents this certificate (PEM, with its chain) with this private key.
     /// Errors: Input, with the file name; Usage in a build without OpenSSL.
     [[nodiscard]] static Result<TlsSettings> forListening(const std::string& certificate, const std::string& key);
-    /// Settings for the connecting side, which trusts only certificates signed by these (PEM), and requires that the
-    /// certificate presented is for `host`.
+    /// Settings for the connecting side, which trusts only certificates signed by these (PEM) and requires the
+    /// certificate to be for `host`.
     [[nodiscard]] static Result<TlsSettings> forConnecting(const std::string& trusted, const std::string& host);
 
     [[nodiscard]] Result<TlsSession> begin() const;

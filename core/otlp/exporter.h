@@ -23,12 +23,12 @@ struct Collector {
     [[nodiscard]] static Result<Collector> parse(std::string_view url);
 };
 
-/// Sends the spans and metrics in `telemetry` and waits for the replies. Errors: Run, with the collector, if it cannot
-/// be reached, does not reply in time, or rejects some of the data.
+/// Sends the spans and metrics in `telemetry` and waits for the replies. Errors: Run, with the address of the
+/// collector, if it cannot be reached, does not reply in time, or rejects some of the data.
 [[nodiscard]] Status send(const Collector& collector, const Telemetry& telemetry, std::chrono::milliseconds patience);
 
-/// Sends telemetry in the background. After a failure, resends after a pause; drops the oldest telemetry if the queue
-/// is full. Only finish() blocks.
+/// Sends telemetry in the background. After a failure, telemetry is sent again after a pause; if the queue is full, the
+/// oldest telemetry is dropped. Only finish() blocks.
 class Exporter {
 public:
     static constexpr std::size_t kQueue = 256; ///< maximum number of queued Telemetry objects
@@ -51,7 +51,7 @@ private:
     struct State;
     static void work(const std::shared_ptr<State>& state);
 
-    std::shared_ptr<State> state_; ///< shared with the thread, which may outlive this object in a name lookup
+    std::shared_ptr<State> state_; ///< shared with the thread, which may outlive this object during a name lookup
     std::thread thread_;
 };
 

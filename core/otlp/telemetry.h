@@ -42,7 +42,7 @@ struct Telemetry {
     std::string version; ///< of this program
     Attributes resource; ///< describes the run
     TimeNs began{0};
-    TimeNs now{0}; ///< time at which the metrics have their values
+    TimeNs now{0}; ///< time of the metrics' current values
     std::vector<Span> spans;
     std::vector<Metric> metrics;
 };

@@ -15,7 +15,7 @@
 
 namespace bubblescope::plan {
 
-/// A model that is to be trained on a cluster.
+/// A model to train on a cluster.
 struct Problem {
     TransformerShape shape; ///< the layout determines its micro-batch, tp and recomputation
     Cluster cluster;
@@ -40,7 +40,7 @@ struct Plan {
     double bubble_rate = 0; ///< idle fraction of the pipeline's time, over all ranks
     double mfu = 0;         ///< FLOPs of the model (with causal attention) as a fraction of the cluster's peak
     double tokens_per_second = 0;
-    RankMemory memory; ///< memory of the rank that needs the most memory
+    RankMemory memory; ///< memory of the rank with the highest peak
     int memory_rank = 0;
 };
 
@@ -72,7 +72,7 @@ public:
     /// Lower bound of the step time for any order of ops on this pipeline: the busiest rank's work, the first
     /// micro-batch's path to it, the last gradient's path from it unless backwards are split, and the end of the step.
     [[nodiscard]] double bound(const Pipeline& pipeline, const Layout& layout) const;
-    /// Lower bound, for any order, of the highest memory of any rank: model states and one micro-batch's activations.
+    /// Lower bound, for any order, of the highest memory on any rank: model states and one micro-batch's activations.
     [[nodiscard]] std::int64_t memoryBound(const MemoryModel& memory, const Layout& layout, Placement placement) const;
 
     /// Errors: Usage if the family has no order for this layout.

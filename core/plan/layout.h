@@ -11,24 +11,24 @@ namespace bubblescope::plan {
 /// Model states that the data-parallel ranks shard instead of replicating them.
 enum class Zero : std::uint8_t {
     None = 0,
-    Optimizer = 1, ///< as in Megatron's distributed optimizer
-    Gradients = 2, ///< reduced after every micro-batch, as in Megatron's FSDP
+    Optimizer = 1, ///< as with Megatron's distributed optimizer
+    Gradients = 2, ///< reduced after every micro-batch, as with Megatron's FSDP
     Weights = 3,   ///< gathered for every forward and backward
 };
 
-/// Distribution of a model over a cluster, and the order in which its pipeline runs. Ranks are numbered with tp
-/// innermost, then cp, dp and pp, as in Megatron-core and torchtitan: tensor-parallel ranks are adjacent. Ranks that
-/// share the experts are also adjacent, regardless of other dimensions; each expert is complete on its rank.
+/// Distribution of a model over a cluster, and the order in which its pipeline runs. tp is the innermost dimension of
+/// rank numbers, followed by cp, dp and pp, as in Megatron-core and torchtitan: tensor-parallel ranks are adjacent.
+/// Ranks that share the experts are also adjacent, regardless of other dimensions; each expert is complete on its rank.
 struct Layout {
     int tp = 1;
-    int cp = 1; ///< number of ranks that share each sequence; attention passes keys and values around them
+    int cp = 1; ///< number of ranks that share each sequence and exchange keys and values around a ring
     int dp = 1;
-    int ep = 1; ///< number of ranks that share the experts, among the tp · cp · dp ranks of a stage
+    int ep = 1; ///< number of ranks that share the experts, out of the tp · cp · dp ranks of a stage
     int pp = 1;
     int vpp = 1;
     int microbatch = 1; ///< sequences
     int microbatches = 1;
-    std::string schedule = "1f1b"; ///< name of a family in scheduleFamilies(); its default flavor is used
+    std::string schedule = "1f1b"; ///< name of a family from scheduleFamilies(), in its default flavor
     std::vector<int> layers_per_stage;
     TransformerShape::Recompute recompute = TransformerShape::Recompute::None;
     Zero zero = Zero::Optimizer;

@@ -8,7 +8,7 @@
 
 namespace bubblescope::plan {
 
-/// Precision of the matrix products in layers. Attention and the head use 16 bits in any case.
+/// Precision of the matrix products in layers. Attention and the head always use 16 bits.
 enum class Precision : std::uint8_t { Bits16, Fp8 };
 
 /// Devices, and the fractions of their data-sheet rates that a training job achieves. These fractions are assumptions
@@ -18,12 +18,12 @@ struct Cluster {
     int devices = 1;
     Precision precision = Precision::Bits16;
     std::int64_t reserved = std::int64_t{4} << 30U; ///< memory in bytes for contexts, communicators and fragmentation
-    double product_share = 0.90;   ///< achieved fraction of the peak rate of matrix products; lower clocks, launches
-                                   ///< and tails cost the rest
+    double product_share = 0.90;   ///< achieved fraction of the peak rate of matrix products, below 1 because of lower
+                                   ///< clocks, launches and tails
     double attention_share = 0.60; ///< achieved fraction of the peak rate of matrix products in fused attention
     double memory_share = 0.80;    ///< achieved fraction of the memory bandwidth in element-wise ops
     double link_share = 0.75;      ///< achieved fraction of the bandwidth of links and network in collectives
-    double link_latency = 8e-6;    ///< additional seconds per step of a collective
+    double link_latency = 8e-6;    ///< additional seconds for each step of a collective
     double network_latency = 15e-6;
     double tensor_overlap = 0; ///< fraction of the tensor-parallel communication that overlaps with matrix products
     double expert_overlap = 0; ///< fraction of an op's other work that can hide the exchange of tokens
@@ -45,22 +45,22 @@ struct Links {
     double inside_rate = 0; ///< rate of the links within a host
     double own_rate = 0;    ///< rate of the rank's own network adapter
 
-    /// Seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter with that input
-    /// size.
+    /// Seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter of `bytes` per
+    /// rank.
     [[nodiscard]] double gather(double bytes) const {
         if (ranks == 1) return 0;
         return (ranks - 1) * (latency / ranks + bytes / ranks / rate) + latency;
     }
     /// Seconds of an all-to-all in which each rank sends `bytes`: each of its tokens to k experts, which are spread
-    /// evenly over the ranks. Messages within a host and between hosts are sent at the same time. `once`: a token is
-    /// sent once to each host that needs it and is copied there, as in DeepEP.
+    /// evenly over the ranks. Messages within a host and between hosts overlap. `once`: a token is sent once to each
+    /// host that needs it and is copied there, as in DeepEP.
     [[nodiscard]] double exchange(double bytes, double k, bool once) const;
     /// Seconds to send a message.
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
 };
 
-/// Links of the groups in a layout. A group within one host uses the host's links, all other groups the network; a ring
-/// with several ranks per host uses as many adapters per host.
+/// Links of the groups in a layout. A group within one host uses the links of the host, all other groups use the
+/// network; a ring with several ranks per host uses as many adapters per host.
 [[nodiscard]] Links tensorLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links contextLinks(const Cluster& cluster, const Layout& layout);
 /// Links between the ranks that hold the same weights (dp and cp), except for experts.

@@ -13,7 +13,7 @@ struct Seconds {
     double tensor = 0;    ///< exposed communication of tensor parallelism
     double context = 0;   ///< exposed communication of context parallelism
     double experts = 0;   ///< exposed communication of expert parallelism
-    double shards = 0;    ///< exposed communication of weights and gradients for every micro-batch, with ZeRO 2 and 3
+    double shards = 0;    ///< exposed communication of weights and gradients per micro-batch, with ZeRO 2 and 3
 
     [[nodiscard]] double all() const { return compute + recompute + tensor + context + experts + shards; }
     Seconds& operator+=(const Seconds& other);
@@ -111,13 +111,13 @@ private:
 /// Exposed data-parallel communication of a rank, that is, the part that overlaps with no other work.
 struct StepEnd {
     double gradients = 0; ///< part of the reduce-scatter of gradients that ends after the last backward
-    double weights = 0;   ///< part of the all-gather of weights that extends beyond the first forward
+    double weights = 0;   ///< part of the all-gather of weights that ends after the first forward
     double optimizer = 0;
 
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
-/// Number of parameters on a rank. Experts are replicated over other ranks than the remaining parameters.
+/// Number of parameters on a rank. Experts are replicated over different ranks than other parameters.
 struct RankParameters {
     double shared = 0;
     double experts = 0;
@@ -125,8 +125,8 @@ struct RankParameters {
     RankParameters& operator+=(const RankParameters& other);
 };
 
-/// `once` is the rank's time for one micro-batch. The data-parallel communication overlaps with it, except for that of
-/// the last of the rank's `layers`.
+/// `once` is the rank's time for one micro-batch. The data-parallel communication overlaps with this time, except for
+/// the communication of the last of the rank's `layers`.
 [[nodiscard]] StepEnd stepEnd(const RankParameters& parameters, const OpSeconds& once, int layers, const Layout& layout,
                               const Cluster& cluster);
 

@@ -65,9 +65,9 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
 
-    /// Called before rows are read, to compute the data that has not been computed yet.
+    /// Called before rows are read; computes all data that has not been computed yet.
     [[nodiscard]] virtual Status prepare(const JobControl& /*control*/) { return {}; }
-    /// Before prepare(), the number is an estimate for the query planner.
+    /// An estimate for the query planner before prepare() is called.
     [[nodiscard]] virtual std::size_t rows() const = 0;
     [[nodiscard]] virtual Cell cell(std::size_t row, int column) const = 0;
     /// Returns ascending ranges inside `within` that contain all rows that satisfy the conditions, and possibly other

@@ -118,7 +118,7 @@ protected:
     [[nodiscard]] static OfTrack factIn(Of of) {
         return static_cast<OfTrack>(static_cast<int>(of) - static_cast<int>(Of::Facts));
     }
-    /// Removes from the list the conditions on columns that `wanted` selects, and returns them.
+    /// Removes and returns the conditions on columns that `wanted` selects.
     template <class Wanted>
     [[nodiscard]] std::vector<Condition> take(std::vector<Condition>& conditions, const Wanted& wanted) const {
         std::vector<Condition> taken;
@@ -136,7 +136,7 @@ protected:
             return condition.holds(of == Of::Track ? Cell(track) : factOf(facts, factIn(of)));
         });
     }
-    /// Reduces a range of rows of one track, with ascending times, to those that can satisfy the conditions.
+    /// Reduces a range of rows of one track, sorted by time, to the rows that can satisfy the conditions.
     [[nodiscard]] static RowRange withinTimes(RowRange rows, const std::vector<Condition>& conditions,
                                               const TrackFacts& facts, const auto& time_of) {
         if (!facts.keepsOrder()) return rows;

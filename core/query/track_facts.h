@@ -25,14 +25,14 @@ struct TrackFacts {
     Cell stream;           ///< number or name of the stream; NULL on tracks without device work
     std::optional<std::int32_t> pipeline_rank;
     std::optional<std::int32_t> replica;
-    ClockFit clock;       ///< clock of the track's times; times of a run are on the reference clock
+    ClockFit clock;       ///< clock of the track's times; the times of a run are on the reference clock
     bool aligned = false; ///< true if the two clocks differ
 
     /// Converts a time in the trace to the run's clock.
     [[nodiscard]] std::int64_t timeOf(std::int64_t shown) const {
         return aligned ? clock.toReference(TimeNs{shown}).count() : shown;
     }
-    /// True if the conversion keeps times in order; false if the clock was set during the recording.
+    /// True if the conversion preserves the order of times; false if the clock was set during the recording.
     [[nodiscard]] bool keepsOrder() const { return clock.later.empty(); }
 };
 

@@ -12,7 +12,7 @@ struct sqlite3;
 
 namespace bubblescope::query {
 
-/// State shared by the tables of a connection: if the query may continue, and otherwise the error.
+/// State shared by the tables of a connection: whether the query may continue, and the error if it may not.
 struct Session {
     const JobControl* control = nullptr; ///< control of the running query
     std::optional<std::chrono::steady_clock::time_point> deadline;

@@ -19,7 +19,7 @@
 
 namespace bubblescope::report {
 
-/// Type of a column in a data table. The arrays have the layout of Apache Arrow, so they can be passed on unchanged.
+/// Type of a column in a data table. Arrays have the layout of Apache Arrow and can be passed on unchanged.
 enum class ColumnType : std::uint8_t {
     Int32,   ///< numbers of steps, ranks, micro-batches
     Int64,   ///< times in nanoseconds, sizes in bytes, counts
@@ -28,7 +28,7 @@ enum class ColumnType : std::uint8_t {
     Text, ///< an index into the distinct texts for each row
 };
 
-/// The distinct texts of a column, in order of first appearance.
+/// The distinct texts of a column, sorted by first appearance.
 class TextSet {
 public:
     /// Returns the index of the text, adding the text if necessary.
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] const Bits& valid() const { return valid_; }
 
     void reserve(std::size_t rows);
-    /// If a value does not fit the type (such as a text in a column of numbers), only the part that fits is stored.
+    /// If a value does not fit the column's type (such as a text among numbers), only the part that fits is stored.
     void add(std::int64_t value);
     void add(double value); ///< infinities and NaN become null, as in JSON
     void add(bool value);

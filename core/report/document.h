@@ -17,13 +17,13 @@
 /// Values carry their types (times, counts, fractions), and renderers choose how to display them.
 namespace bubblescope::report {
 
-/// The audience for which a part of a document is intended. Renderers skip parts intended for others.
+/// The audience of a part of a document. Renderers skip parts that are intended for other audiences.
 enum class Reader : std::uint8_t {
     Everyone,
     People,   ///< text, HTML pages and the app
     Text,     ///< only text on a terminal
-    Page,     ///< only HTML pages, where the content replaces text that is shown elsewhere
-    Programs, ///< only JSON, which contains all data even where people see a selection
+    Page,     ///< only HTML pages, in which it replaces text
+    Programs, ///< only JSON, which contains all data even if people see only a part
 };
 
 // ---- Tables ----------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ enum class Reader : std::uint8_t {
 /// The display format of a cell's value.
 enum class Look : std::uint8_t {
     Plain, ///< same as Value::text()
-    Delta, ///< a time with its sign
+    Delta, ///< a time with an explicit sign
     Percent,
     Percent2, ///< a percentage with two decimals
     Bytes,    ///< a size in bytes
@@ -74,7 +74,7 @@ template <class T>
 [[nodiscard]] Cell orNone(const std::optional<T>& value) {
     return value ? Cell(*value) : Cell(Value()).as("none");
 }
-/// A cell that is not displayed and does not occur in JSON.
+/// A cell that is not displayed and has no key in JSON.
 [[nodiscard]] inline Cell absent() {
     return Value(Value::Absent{});
 }
@@ -83,7 +83,7 @@ enum class Align : std::uint8_t { Right, Left };
 
 struct Column {
     std::string key; ///< key in JSON; if empty, the column is only for people
-    Sentence title;  ///< heading as displayed; the app translates it
+    Sentence title;  ///< displayed heading, which the app translates
     Align align = Align::Right;
     bool hidden = false; ///< hidden from people
 };
@@ -134,7 +134,7 @@ struct Matrix {
         std::vector<TimeNs> times;
     };
     std::vector<Row> rows;
-    Row sums; ///< the last row, which applies to all columns; none if its name is empty
+    Row sums; ///< the last row of the table; none if its name is empty
     Reader reader = Reader::People;
 };
 
@@ -147,10 +147,10 @@ struct Line {
     std::string text;
     bool wrap = false;
     Reader reader = Reader::People;
-    bool apart = false; ///< in text, insert a blank line before it
+    bool apart = false; ///< in text, insert a blank line before the line
 };
 
-/// An observation that deserves attention. In JSON, an array of `data` objects under the key of the findings.
+/// An observation that deserves attention. In JSON, findings are an array of `data` objects.
 struct Finding {
     std::string_view severity; ///< "good", "notice", "warning", "serious"
     std::string_view kind;
@@ -172,7 +172,7 @@ struct Findings {
 
 // ---- Pictures, on pages -------------------------------------------------------------------------------------
 
-/// Key figures for the top of a page.
+/// Key figures shown at the top of a page.
 struct Figures {
     struct Figure {
         std::string name;
@@ -218,7 +218,7 @@ using Block =
 struct Section {
     std::string key;
     std::string heading; ///< heading for people; none if empty
-    std::string note;    ///< text after the heading: in brackets in text, below the heading on a page
+    std::string note;    ///< text after the heading: in parentheses in text output, below the heading on a page
     std::vector<Block> blocks;
     Reader reader = Reader::Everyone;
 

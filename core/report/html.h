@@ -7,9 +7,9 @@
 
 namespace bubblescope::report {
 
-/// Renders a document as a single self-contained HTML file without external scripts, fonts or pictures; its content
-/// security policy prevents browsers from loading any. `zoom`, if specified, is placed before the first drawing. The
-/// page follows the reader's light or dark theme and is printable. All text is escaped.
+/// Renders a document as a self-contained HTML file without external scripts, fonts or pictures; its content security
+/// policy prevents browsers from loading any. `zoom`, if not empty, is placed before the first drawing. The page
+/// follows the reader's light or dark theme and is printable. All text is escaped.
 [[nodiscard]] std::string toHtml(const Document& document, const ZoomTimeline* zoom = nullptr);
 
 } // namespace bubblescope::report

@@ -11,7 +11,7 @@ namespace bubblescope::report {
 enum class JsonLayout { Indented, OneLine };
 
 /// Value of "schema_version", the first key of every document: it increases if the meaning of a key changes or a key is
-/// removed, but not if one is added. The manual lists all keys (report.md).
+/// removed, but not if a key is added. The manual lists all keys (report.md).
 inline constexpr int kSchemaVersion = 1;
 
 /// Formats a JSON document on one line or indented by two spaces, with keys in insertion order and without a final line

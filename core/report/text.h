@@ -14,7 +14,7 @@ inline constexpr std::size_t kTextWidth = 100;
 
 /// The layout of text.
 struct TextLayout {
-    std::size_t width = kTextWidth; ///< sentences are wrapped at this width, but tables are not
+    std::size_t width = kTextWidth; ///< width at which sentences are wrapped; tables may be wider
     bool colors = false;            ///< use the escape codes in kStyles
 };
 
@@ -35,11 +35,11 @@ inline constexpr std::array kStyles{kHeadingStyle, kSeriousStyle, kWarningStyle,
 /// Number of characters (not bytes) of UTF-8 text.
 [[nodiscard]] std::size_t characters(std::string_view text);
 
-/// Returns `text`; if it is longer than `most` characters, it is truncated and ends with "…" as the last of them.
+/// Returns `text`; if it is longer than `most` characters, it is truncated to this length, including a final "…".
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
 
 /// Returns `head`, followed by `text` wrapped at blanks into lines of at most `width` characters; all lines but the
-/// first are indented by the length of `head`. The result ends with a line end.
+/// first are indented by the length of `head`. The result ends with a newline.
 [[nodiscard]] std::string wrapped(std::string_view head, std::string_view text, std::size_t width = kTextWidth);
 
 } // namespace bubblescope::report

@@ -48,7 +48,7 @@ public:
     template <class Tag>
     Value(Id<Tag> value) : data_(std::int64_t{value.value}) {}
     template <class T>
-    Value(const std::optional<T>& value) : Value() { // null if there is none
+    Value(const std::optional<T>& value) : Value() { // null if there is no value
         if (value) *this = Value(*value);
     }
     Value(List list);
@@ -66,7 +66,7 @@ public:
     /// Text as displayed: "1.5 ms", "3", "rank 2". Empty for null values, lists, objects and booleans.
     [[nodiscard]] std::string text() const;
 
-    /// For use by renderers.
+    /// For renderers only.
     template <class Visitor>
     decltype(auto) visit(Visitor&& visitor) const {
         return std::visit(
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    // Sentences are stored as shared pointers to constant data, so that the many numbers of a document use little
+    // Sentences are stored as shared pointers to constant data, so that the many numbers in a document use little
     // memory. Lists of members are stored as pointers too, because a variant requires complete types, and Member is
     // incomplete here.
     std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string,
@@ -95,7 +95,7 @@ struct Member {
     Value value;
 };
 
-// From here on, lists of members are a complete type.
+// From here on, Member is a complete type.
 inline Value::Value() = default;
 inline Value::Value(const Value&) = default;
 inline Value::Value(Value&&) noexcept = default;

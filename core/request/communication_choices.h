@@ -16,7 +16,7 @@ struct CommunicationChoice {
     bool deferred_receives = false;
     std::optional<int> receives_ahead; ///< see TorchLowering
     CommunicatorKind kind = CommunicatorKind::One;
-    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as found by a first-fit search
+    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as a first-fit search finds
     std::size_t communicators = 0;       ///< number of communicators
     bool can_hang = false;
     bool pairs_wrongly = false;
@@ -24,8 +24,8 @@ struct CommunicationChoice {
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// All combinations for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead. Other
-/// settings are those of `lowering`. Sorted: safe combinations first, then by step time, then by number of
+/// All combinations for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead. All other
+/// settings are those in `lowering`. Sorted: safe combinations first, then by step time, then by number of
 /// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as long as this is safe,
 /// unless there are too many combinations. Errors: those of LoweringRequest::lowered() and simulateLowered().
 [[nodiscard]] Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& order,

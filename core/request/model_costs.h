@@ -18,7 +18,7 @@ struct DeviceSpeed {
 /// Operators of one layer of a known model, for users without measurements: matrix products by their FLOPs,
 /// element-wise ops by the bytes that they move, and, in both passes, all-reduces of the layer's output after attention
 /// and the MLP. `layers` is the number of layers per stage. The default rates are roughly those of an H100 with NVLink.
-/// Errors: Usage for unknown models and if the number of attention heads is not divisible by the tensor-parallel ranks.
+/// Errors: Usage for unknown models, and if the attention heads are not divisible by the tensor-parallel ranks.
 [[nodiscard]] Result<overlap::OpCosts> modelOpCosts(const std::string& preset, int tensor_ranks, int layers,
                                                     const DeviceSpeed& speed = {});
 

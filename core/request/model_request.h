@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The user's description of a model: the name of a known model, and sizes that override those of the known model.
+/// The user's description of a model: the name of a known model, and sizes that override its sizes.
 struct ModelRequest {
     std::string preset;
     std::optional<std::int64_t> layers;
@@ -27,7 +27,7 @@ struct ModelRequest {
     std::optional<std::int64_t> dense_layers;
 
     [[nodiscard]] bool given() const;
-    /// Without a preset, the sizes describe a Llama-style model: SwiGLU, no biases, fused attention. Errors: Usage.
+    /// Without a preset, the sizes are those of a Llama-style model: SwiGLU, no biases, fused attention. Errors: Usage.
     [[nodiscard]] Result<TransformerShape> shape() const;
 
     friend bool operator==(const ModelRequest&, const ModelRequest&) = default;

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Data from a trace with which a search starts.
+/// Data from the trace with which a search starts.
 struct RecordedOrder {
     TimeNs observed{0};  ///< observed step time
     TimeNs simulated{0}; ///< step time of the recorded order with the mean times
@@ -30,8 +30,8 @@ struct OrderRequest {
     std::string memory_model;      ///< file with a memory model, used with search.bytes; empty = none
     std::string memory_preset;     ///< name of a known model, used instead of that file; empty = none
     std::string placement = "any"; ///< "any", "loop", "v", or the path of a file for readPlacement()
-    /// Stage times of a second model, which runs in the opposite direction; empty = none. If the model has fewer stages
-    /// than there are ranks, several copies of it run side by side.
+    /// Stage times of a second model, which runs in the opposite direction; empty = none. If it has fewer stages than
+    /// there are ranks, several copies of the model run side by side.
     std::string second;
     std::optional<int> second_microbatches; ///< per copy; by default, the total is the same as for the first model
     std::optional<double> noise;            ///< noise as a fraction
@@ -44,7 +44,7 @@ private:
     [[nodiscard]] Status readMemory(SearchRequest& request) const;
     /// Adds a second model, whose pipeline runs over the same ranks in reverse.
     [[nodiscard]] Status addSecond(SearchRequest& request) const;
-    /// Adds times of individual ops. They are given by rank and chunk, and are therefore valid for one placement only.
+    /// Adds times of individual ops, which apply to a rank and chunk and are therefore valid for one placement only.
     [[nodiscard]] Status addOpTimes(SearchRequest& request) const;
 };
 

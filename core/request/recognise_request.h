@@ -10,10 +10,10 @@
 
 namespace bubblescope {
 
-/// The user's information for recognising the ops of a trace.
+/// The user's information about a trace for its recognition.
 struct RecogniseRequest {
     std::vector<std::string> rules; ///< paths of files with additional rules for op names and lanes
-    std::vector<std::string> ranks; ///< "PATTERN=RANK", assigns ranks to files and processes by name
+    std::vector<std::string> ranks; ///< "PATTERN=RANK": assigns ranks to files and processes by name
     std::string mesh;               ///< such as "pp=4,dp=2"; empty = unknown
     std::string mesh_order;         ///< empty = that of torchtitan
     ScheduleRequest schedule;       ///< the expected schedule of the trace; sizes may be left open

@@ -24,9 +24,9 @@ struct RunModelRequest {
     [[nodiscard]] Result<RunModel> model(const Run& run, const RunClocks& clocks) const;
     /// Interprets `layers` for a run on `pp` ranks. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(int pp) const;
-    /// As above; if `layers` is empty, uses the layers that the run's framework reports. Errors: Usage.
+    /// As above; if `layers` is empty, uses the layers reported by the run's framework. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(const Run& run) const;
-    /// Empty unless requested; without a limit, every model is accepted and its error is reported.
+    /// Empty unless the user specified a limit; every model is then accepted and its error reported.
     [[nodiscard]] std::optional<double> mostError() const {
         return max_error ? std::optional(*max_error / 100) : std::nullopt;
     }

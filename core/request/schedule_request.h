@@ -23,7 +23,7 @@ namespace bubblescope {
 
 /// The user's options for the cost of transfers, except for latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< does not include links, nor gradient_bytes if specified separately
+    TransferModel stated;                       ///< does not include links, or separately specified gradient_bytes
     std::optional<std::int64_t> gradient_bytes; ///< the default is stated.activation_bytes
     std::string links;                          ///< path of a file; empty = none
 
@@ -90,10 +90,10 @@ struct ScheduleRequest {
 
     /// Sets in `options` the expected schedule of a trace, without sizes that are not specified.
     [[nodiscard]] Status open(LoadOptions& options) const;
-    /// Rejects inputs that affect none of these orders, such as limits and groups that their families lack, or times of
-    /// pairs and halves that do not occur. Errors: Usage.
+    /// Rejects inputs that affect none of these orders, such as limits and groups that do not exist in their families,
+    /// or times of pairs and halves that do not occur. Errors: Usage.
     [[nodiscard]] Status checkUsed(std::span<const Schedule> orders) const;
-    /// Slices of each sequence of an order; empty without slice_cut or if the order has no slices. Errors: Usage.
+    /// Slices of each sequence in an order; empty without slice_cut or if the order has no slices. Errors: Usage.
     [[nodiscard]] Result<SliceParts> slices(const Schedule& made) const;
     /// True if op times are specified.
     [[nodiscard]] bool timed() const;

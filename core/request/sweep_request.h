@@ -22,7 +22,7 @@ struct SweepAxis {
     Field field;
     std::vector<SweepSetting> settings;
 
-    /// True if the input determines the order, unlike inputs for a schedule file, which already has an order.
+    /// True if the input determines the order. With a schedule file, inputs do not, because the file contains an order.
     [[nodiscard]] bool makesOrders() const;
 };
 

@@ -17,7 +17,7 @@ struct WeightChoice {
     int max_active_stages = 0;
     std::string lookahead; ///< see LoweringRequest::unshard_lookahead
     TimeNs makespan{0};
-    std::optional<std::int64_t> peak; ///< memory peak of the rank with the highest peak, if there is a memory model
+    std::optional<std::int64_t> peak; ///< highest memory peak of any rank, if there is a memory model
 };
 
 /// All combinations of max_active_stages and lookahead for an order that is otherwise lowered according to `lowering`.
@@ -37,7 +37,7 @@ struct EarlierUnshard {
     TimeNs hidden{0};    ///< part of the wait that would be hidden
 };
 
-/// For the longest waits for weights: the smallest shift that hides the most. Sorted by hidden time, longest first.
+/// For the longest waits for weights: the smallest shift that hides most of it. Sorted by hidden time, longest first.
 [[nodiscard]] Result<std::vector<EarlierUnshard>> earlierUnshards(const LoweredSchedule& lowered,
                                                                   const CostModel& costs, const QueueModel& queues,
                                                                   const WeightTimes& weights);

@@ -34,7 +34,7 @@ enum class ActionKind : std::uint8_t {
     Recompute,   ///< recomputes the activations, because F kept only its input
 };
 
-/// An action of a rank. `stage` is the stage in PyTorch's notation: the sender's for a send, the receiver's for a
+/// An action of a rank. `stage` has PyTorch's meaning: the sender's stage for a send, the receiver's stage for a
 /// receive.
 struct Action {
     Stage stage;
@@ -82,7 +82,7 @@ struct Action {
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
 }
 
-/// The action that waits for a send or receive.
+/// The wait for a send or receive.
 [[nodiscard]] constexpr Action waitFor(Action transfer) {
     transfer.grouped = false;
     switch (transfer.kind) {

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A problem with a rank's actions other than ops.
+/// A problem with a rank's actions, apart from ops.
 struct ActionProblem {
     std::string_view kind; ///< "transfer", "wait", "weights" or "activations"
     Rank rank;
@@ -20,7 +20,7 @@ struct ActionProblem {
     std::string hint;
 };
 
-/// An index of sends, receives and ops by the data that they transfer or produce. Linear in the number of actions.
+/// An index of sends, receives and ops by the data that they transfer or compute. Linear in the number of actions.
 class TransferEnds {
 public:
     struct Place {

@@ -23,8 +23,8 @@ inline constexpr int kMaxSequenceSlices = 4096;
 
 /// The ops that an op waits for, except for the previous op on its rank.
 struct Producers {
-    OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): sends data from the neighbouring stage
-    OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): keeps data on the same stage
+    OpIndex stage = kNoOp; ///< data from the neighbouring stage: F(s) for F(s+1), B or I (s+1) for B or I (s)
+    OpIndex own = kNoOp;   ///< data kept on the same stage: F(s) for B or I (s), I(s) for W(s)
 };
 
 /// The ops of one step, rank by rank in execution order, and the sizes to which they refer.
@@ -34,7 +34,7 @@ struct OpLists {
     int vpp = 1;
     Placement placement = Placement::Loop;
     std::vector<Op> ops;
-    std::vector<OpIndex> rank_begin; ///< one entry per rank, plus the end of the last rank
+    std::vector<OpIndex> rank_begin; ///< first index of each rank, followed by the end of the last rank
 
     [[nodiscard]] static OpLists of(const Schedule& schedule);
 };
@@ -59,7 +59,7 @@ public:
     [[nodiscard]] const Producers& producers(OpIndex index) const { return producers_[at(index)]; }
     [[nodiscard]] OpIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] OpIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The op of the neighbouring stage for which this op is Producers::stage; kNoOp if there is none.
+    /// The op of the neighbouring stage whose Producers::stage is this op; kNoOp if there is none.
     [[nodiscard]] OpIndex consumer(OpIndex index) const;
     /// True if the op's input comes from another rank.
     [[nodiscard]] bool receives(OpIndex index) const {
@@ -69,7 +69,7 @@ public:
     /// The previous op on the rank; kNoOp for the first op.
     [[nodiscard]] OpIndex previous(OpIndex index) const { return index == firstOf(rank(index)) ? kNoOp : index - 1; }
 
-    /// The other half of an overlapped pair, which starts and ends at the same time; kNoOp for all other ops.
+    /// The other half of an overlapped pair, which starts and ends with this one; kNoOp for all other ops.
     [[nodiscard]] OpIndex partner(OpIndex index) const { return partners_.empty() ? kNoOp : partners_[at(index)]; }
     /// Number of slices of a micro-batch's sequence; 1 if sequences are not split.
     [[nodiscard]] int sequenceSlices() const { return slices_; }
@@ -116,16 +116,16 @@ private:
     std::vector<OpIndex> table_; ///< slot -> op
     std::vector<Producers> producers_;
     std::vector<OpIndex> partners_; ///< empty if nothing overlaps
-    std::vector<Stage> stages_;     ///< rank · v + chunk -> stage
+    std::vector<Stage> stages_;     ///< maps rank · v + chunk to the stage
     std::array<std::int64_t, 5> kind_count_{};
     bool regular_ = true; ///< no op is out of range, a duplicate, half of an incomplete pair, or a W without its I
     bool all_in_range_ = true;
     bool overlaps_ = false;
 };
 
-/// Executes the graph without times. Calls visit(op, partner) once for every op that can run, after all of its inputs
-/// and all earlier ops of its rank. The two halves of an overlapped pair share a call; for other ops, `partner` is
-/// kNoOp. Returns the next op of each blocked rank; empty if there is no deadlock. Linear in the number of ops.
+/// Executes the graph without modelling time. Calls visit(op, partner) once for every op that can run, after all of its
+/// inputs and all earlier ops of its rank. The two halves of an overlapped pair share a call; for other ops, `partner`
+/// is kNoOp. Returns the next op of each blocked rank; empty if there is no deadlock. Linear in the number of ops.
 template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {

@@ -14,9 +14,9 @@ namespace bubblescope {
 /// One unit of work on a rank's compute stream.
 enum class OpKind : std::uint8_t {
     Forward,        ///< F
-    Backward,       ///< B, a complete backward: input gradient and weight gradient
-    BackwardInput,  ///< I, the gradient with respect to the input
-    BackwardWeight, ///< W, the gradient with respect to the weights
+    Backward,       ///< B, complete backward: input gradient and weight gradient
+    BackwardInput,  ///< I, gradient with respect to the input
+    BackwardWeight, ///< W, gradient with respect to the weights
     Optimizer,      ///< O
 };
 
@@ -36,7 +36,7 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
 }
 
-/// Converts a number to a slice of a micro-batch's sequence. Invalid numbers above 16 bits remain invalid.
+/// Converts a number to a slice of a micro-batch's sequence. Invalid numbers that exceed 16 bits remain invalid.
 [[nodiscard]] constexpr std::int16_t sequenceSlice(std::int64_t number) {
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
 }
@@ -45,9 +45,9 @@ enum class Payload : std::uint8_t { Activation, Gradient };
 struct Op {
     Microbatch microbatch;
     Chunk chunk;
-    std::int16_t sequence = 0; ///< slice of the sequence if micro-batches are split along the sequence
+    std::int16_t sequence = 0; ///< slice of the sequence, if micro-batches are split along it
     OpKind kind = OpKind::Forward;
-    bool overlapped = false; ///< half of a pair that runs as one op; the other half is adjacent in the list
+    bool overlapped = false; ///< half of a pair that runs as one op; the other half is next to it in the list
 
     constexpr Op() = default;
     constexpr explicit Op(OpKind of) : kind(of) {}

@@ -22,7 +22,7 @@ enum class Placement : std::uint8_t {
     Bidirectional,
 };
 
-/// Number of pipelines that share the ranks. The stage numbers of neighbouring stages differ by this number.
+/// Number of pipelines that share the ranks. The numbers of neighbouring stages in a pipeline differ by this number.
 [[nodiscard]] constexpr int routes(Placement placement) {
     return placement == Placement::Bidirectional ? 2 : 1;
 }
@@ -43,7 +43,7 @@ struct Location {
 /// a file: see validate().
 struct Schedule {
     std::string name;     ///< name of the family in the registry; "custom" if the order belongs to none
-    std::string flavor;   ///< author or program behind the order; empty if the family has only one order
+    std::string flavor;   ///< author or program that defined the order; empty if the family has only one order
     int pp = 1;           ///< p, number of pipeline ranks
     int microbatches = 1; ///< m
     int vpp = 1;          ///< v, number of chunks per rank
@@ -57,7 +57,7 @@ struct Schedule {
     [[nodiscard]] std::size_t opCount() const;
 };
 
-/// Display name of an order, such as "interleaved (megatron)".
+/// Display name of an order: "interleaved (megatron)".
 [[nodiscard]] std::string orderName(std::string_view family, std::string_view flavor);
 [[nodiscard]] std::string orderName(const Schedule& schedule);
 /// Sizes as text, such as "p = 4, m = 8, v = 2".

@@ -16,7 +16,7 @@ namespace bubblescope {
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
 /// Parses such a document. Errors: Input, with `where` and the JSON path of the invalid entry. Sizes may be omitted if
-/// they follow from the lists. Does not check if the order can run, see validate().
+/// they follow from the lists. Does not check whether the order can run, see validate().
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
 /// Writes PyTorch's schedule files: one line per rank, with cells "<stage><F|B|I|W><micro-batch>" in execution order,
@@ -27,8 +27,8 @@ namespace bubblescope {
 /// Parses the ops of such a file. Empty cells (bubble slots) are skipped; all other actions must be consistent with the
 /// order, as required by checkActions(). Stages are mapped to chunks with the placement that fits the lines, either
 /// loop or V. Stricter than PyTorch, which ignores the rest of a cell ("0F0x"), accepts ops without a micro-batch, and
-/// does not detect missing transfers. Errors: Input, with `where`, line and column of the cell. Does not check if the
-/// order can run, see validate().
+/// does not detect missing transfers. Errors: Input, with `where`, line and column of the cell. Does not check whether
+/// the order can run, see validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
 /// As above for both formats, but with all actions. The JSON document contains them under "lowered", as a list of names
@@ -38,7 +38,7 @@ namespace bubblescope {
 [[nodiscard]] Result<std::string> scheduleToCsv(const LoweredSchedule& lowered);
 
 /// Parses such files without checks, even if they contain only part of a step; checkActions() reports problems with the
-/// actions. Errors: the same as for files with only ops.
+/// actions. Errors: those for files with only ops.
 [[nodiscard]] Result<LoweredSchedule> loweredFromJson(std::string_view text, const std::string& where);
 [[nodiscard]] Result<LoweredSchedule> loweredFromCsv(std::string_view text, const std::string& where);
 [[nodiscard]] Result<LoweredSchedule> readLoweredFile(const std::filesystem::path& file);

@@ -9,14 +9,14 @@
 namespace bubblescope {
 
 /// The paths (ways) of micro-batches through the stages: one path per copy of a model on the ranks. With one pipeline,
-/// the only path contains all stages in order. Two pipelines in opposite directions have two paths. If each of them has
-/// one stage per rank, the second pipeline may also consist of several copies of a smaller model, each with its own
-/// path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
+/// the only path contains all stages in order. Two pipelines in opposite directions have two paths, one each. If each
+/// of them has one stage per rank, the second pipeline may also consist of several copies of a smaller model, each with
+/// its own path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
 class StageWays {
 public:
     struct Way {
         int first = 0; ///< number of the first stage
-        int count = 0; ///< number of stages; stage numbers are routes() apart
+        int count = 0; ///< number of stages, whose numbers differ by routes()
     };
 
     /// `copies`, the number of copies of the second pipeline's model, must satisfy copiesFit().
@@ -47,7 +47,7 @@ private:
 
     int stages_;
     int apart_;
-    int cut_ = 0; ///< number of stages per copy; 0 = the pipelines are not divided
+    int cut_ = 0; ///< number of stages per copy; 0 = there are no copies
 };
 
 /// Number of copies of a smaller model that form the second of two pipelines, derived from the ops: if its stages

@@ -8,21 +8,21 @@
 namespace bubblescope {
 
 /// Number of optimizer ops on a rank that are followed by other ops. Optimizer ops after all other ops end the step and
-/// are not part of its order.
+/// are not counted.
 [[nodiscard]] int updatesWithin(const std::vector<Op>& ops);
 /// True if a rank of the order has optimizer ops that are followed by other ops.
 [[nodiscard]] bool updatesWithinStep(const Schedule& order);
 
 /// The weights that micro-batches use in an order that updates weights within the step, that is, a pipeline without a
-/// flush. A version is the number of updates since the start of the step. The update at the end of the step counts,
-/// although it is not part of the order.
+/// flush. A version is identified by the number of updates since the start of the step. The update at the end of the
+/// step counts, although it is not part of the order.
 struct WeightVersions {
     int updates = 1; ///< per step
     /// By micro-batch: index of the update that applies its gradient.
     std::vector<int> update_of;
     /// By stage, then by micro-batch: the version used by its forward and backward.
     std::vector<std::vector<int>> used;
-    /// By rank: the maximum number of versions stored at the same time.
+    /// By rank: the maximum number of versions that are stored simultaneously.
     std::vector<int> held;
 
     /// Maximum number of updates between the weights that a gradient is based on and those that it changes.

@@ -14,8 +14,8 @@
 namespace bubblescope::telemetry {
 
 /// All steps of an analysed run, the ranks of its typical step, its findings, and metrics of its typical step. A
-/// trace's clock may differ from the time of day, so the last step is shifted to end at `now`; a resource attribute
-/// documents this. `name` distinguishes runs: the same name and run result in the same identifiers.
+/// trace's clock may differ from the time of day. Therefore, the last step is shifted to end at `now`, which a resource
+/// attribute documents. `name` distinguishes runs: the same name and run result in the same identifiers.
 [[nodiscard]] otlp::Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<ModelUse>& use,
                                        const std::string& name, TimeNs now);
 
@@ -24,7 +24,7 @@ class LiveTelemetry {
 public:
     LiveTelemetry(std::string name, TimeNs began) : name_(std::move(name)), began_(began) {}
 
-    /// The steps and findings in these events, which occurred directly before `now`, and the state of the view.
+    /// The steps and findings in these events, which occurred just before `now`, and the state of the view.
     [[nodiscard]] otlp::Telemetry of(std::span<const live::LiveEvent> events, const live::LiveAnalyzer& analyzer,
                                      TimeNs now) const;
 

@@ -21,7 +21,7 @@ struct RankAccount {
     Rank rank;
     TimeNs busy{0};
     TimeNs bubble{0}; ///< wall − busy, inside the pipeline window
-    TimeNs replay{0}; ///< the part of the bubble in which checks ran (see countReplays()); the remainder is idle
+    TimeNs replay{0}; ///< the part of the bubble in which checks ran (see countReplays()); the rest is idle
     std::optional<TimeNs> expected_bubble; ///< total of the closed form; none if no form is applicable
     PerPosition<TimeNs> executed{};        ///< bubble per position as executed
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
@@ -36,13 +36,13 @@ constexpr void fields(Numbers& numbers, RankAccount& value) { // see PackedList
 /// Comparison of a step with theory. Used by both the command line and the GUI.
 struct StepAnalysis {
     int index = 0;
-    int replica = 0; ///< same as in StepTimeline
+    int replica = 0; ///< index as in StepTimeline
     bool order_of_previous =
         false; ///< true if the step has the same ops in the same order as the previous step of the StepAnalyzer
     TimeNs wall{0};
     BubbleRates rates; ///< as executed
-    /// Typical time per kind of op, used for the closed form. If the form would be longer than the step, the times are
-    /// scaled down, because the step was faster than that.
+    /// Typical time per kind of op, from which the closed form is computed. If the form would be longer than the step,
+    /// the times are scaled down, because the step was faster than that.
     OpTimes typical;
     std::optional<ClosedForm> form; ///< exact form, and at most as long as the step; none if the schedule has none
     std::optional<TimeNs> at_least; ///< lower bound on the wall time at these op times, if there is no exact form
@@ -65,7 +65,7 @@ struct StepAnalysis {
 /// and consolidation does not change that position.
 struct FormComparison {
     enum class Kind : std::uint8_t {
-        NoForm,     ///< the schedule has no closed form by position
+        NoForm,     ///< the schedule has no closed form per position
         NotInForm,  ///< the form has no bubble at this position
         Several,    ///< several executed bubbles share the position
         Moved,      ///< consolidation moves some of the idle time at this position elsewhere
@@ -92,12 +92,12 @@ class StepAnalyzer {
 public:
     /// `schedule` must outlive this object.
     explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
-    /// `ran` must be the units of the step; if it is null, they are computed here.
+    /// `ran` must be the units of the step; if null, they are computed here.
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// Two parts of analyze(): the first depends only on the order and can run on any thread; the second does the rest.
     [[nodiscard]] StepAnalysis asItRan(const StepTimeline& step, const StepOrder& order) const;
     void complete(StepAnalysis& analysis, const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran);
-    /// Continues as if this step had been analysed previously. `step` must outlive the next call.
+    /// Continues as if this step were the one analysed last. `step` must outlive the next call.
     void startFrom(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {}) {
         consolidation_.emplace(step, std::move(ran));
     }

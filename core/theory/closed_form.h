@@ -16,7 +16,7 @@ namespace bubblescope {
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 
 /// Lower bound on a step's makespan for any order. Contains only totals. O(ops). `costs` must cover either every stage
-/// or none. Queues of transfers and blocking sends are ignored, so the bound remains valid with them. Errors: Input if
+/// or none. Queues of transfers and blocking sends are ignored, so the bound also applies with them. Errors: Input if
 /// the schedule is invalid or deadlocks; Usage if `costs` contain times of single ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
@@ -31,7 +31,7 @@ struct FamilyForm {
     };
 
     std::vector<std::string_view> flavors; ///< flavors to which the form applies; empty if there is only one order
-    bool latency = false; ///< true if valid for transfers of latency c, otherwise only for transfers that take no time
+    bool latency = false; ///< true if the form includes transfers of latency c; otherwise they must take no time
     FormKind kind = FormKind::Exact;
     std::string bubble; ///< bubble per rank; empty if the family has no form
     std::string makespan;

@@ -20,7 +20,7 @@ namespace bubblescope {
 /// Position of a bubble in its rank's step.
 ///
 /// A rank's ops are divided into three phases. Warm-up ends before the forward that directly precedes the first
-/// backward. The steady phase is from that forward to the backward directly after the last forward. Cool-down is the
+/// backward. The steady phase lasts from that forward to the backward directly after the last forward. Cool-down is the
 /// rest. If all forwards of a rank precede its backwards, there is no steady phase (in F-then-B, and on the outer ranks
 /// of 1F1B if m is small), and the gap between its forwards and backwards is a single bubble.
 enum class Position : std::uint8_t {
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] const std::shared_ptr<const OpGraph>& sharedGraph() const { return graph_; }
     /// Phases of a rank's ops, with indices that include optimizer ops, as in the timeline.
     [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
-    /// True if on each rank, optimizer ops come after all other ops, whose indices are then the same in the timeline
+    /// True if each rank's optimizer ops come after all its other ops, which then have the same index in the timeline
     /// and in the graph.
     [[nodiscard]] bool optimizersTrail() const { return optimizers_trail_; }
 
@@ -107,7 +107,7 @@ private:
     std::vector<std::vector<Optimizer>> optimizers_; ///< per rank
 };
 
-/// All bubbles inside a step's pipeline window by rank and start, without empty ones. If ops overlap, as in damaged
+/// All non-empty bubbles inside a step's pipeline window, sorted by rank and start. If ops overlap, as in damaged
 /// traces, the overlap is counted once. O(ops).
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 
@@ -115,7 +115,7 @@ private:
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// Total bubble time per rank and position.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// As above, but with the start times in `starts` for all ops except optimizers; `starts` has the indices of the
+/// As above, but with other start times: `starts` contains those of all ops except optimizers, with the indices of the
 /// order's graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts);

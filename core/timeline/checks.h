@@ -28,16 +28,16 @@ enum class CheckedTensor : std::uint8_t {
     Attention,  ///< softmax weights
     Attended,
     Part,   ///< partial sum, before it is reduced over the ranks that share the stage
-    Hidden, ///< of the MLP, before its GELU
+    Hidden, ///< hidden layer of the MLP, before its GELU
     Loss,
     LogitsGradient,
     Output,
     // gradients with respect to the input
     HiddenGradient,
     NormalisedGradient,
-    AttendedGradient, ///< of the attention projection's output
+    AttendedGradient, ///< gradient of the attention projection's output
     ColumnsGradient,
-    EarlierGradient, ///< with respect to earlier slices of the sequence
+    EarlierGradient, ///< gradient with respect to earlier slices of the sequence
     InputGradient,
     // gradients with respect to the weights
     WeightGradient,
@@ -53,10 +53,10 @@ enum class CheckedTensor : std::uint8_t {
 
 /// Name in records and messages, such as "output" or "input gradient".
 [[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
-/// Inverse of tensorName(); also accepts dashes instead of blanks.
+/// Inverse of tensorName(); also accepts dashes in place of blanks.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
-/// The object of a check.
+/// The subject of a check.
 enum class CheckKind : std::uint8_t {
     Replay,      ///< re-executes an op of one layer with this step's inputs, for comparison with the first execution
     KnownAnswer, ///< runs a computation on stored inputs and compares the result with a stored answer
@@ -107,7 +107,7 @@ struct CheckRecord {
     std::uint64_t second = 0;
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<TensorDifference> difference; ///< for a mismatch, if both tensors were available
+    std::optional<TensorDifference> difference; ///< set for a mismatch if both tensors were available
 };
 
 /// Name of a check, such as "F3.1 layer 5".
@@ -181,7 +181,7 @@ struct CheckLog {
     std::map<CheckPlace, CheckedDevice> devices;
 
     [[nodiscard]] bool empty() const { return checks.empty() && digests.empty(); }
-    /// Sorts the records as described above.
+    /// Sorts the records by the keys above.
     void sort();
 };
 

@@ -21,7 +21,7 @@ namespace bubblescope {
 enum class SetAside : std::uint8_t {
     None,    ///< the step is included
     WarmUp,  ///< at the start of the run and clearly longer than the steps that follow
-    Outlier, ///< clearly longer or shorter than its neighbours
+    Outlier, ///< clearly longer or shorter than the adjacent steps
     NotAsked ///< the user has requested other steps
 };
 
@@ -74,8 +74,8 @@ struct SelectedStep {
     TimeNs time{0}; ///< duration of the longest window among replicas, because they run in parallel
     SetAside why = SetAside::None;
     std::vector<std::size_t>
-        timelines;           ///< indices into the run's steps; if the user made a request, only requested ones
-    std::size_t longest = 0; ///< the timeline with the duration `time`; the first one if there are several
+        timelines;           ///< indices into the run's steps; only those that match the user's request if there is one
+    std::size_t longest = 0; ///< index of the timeline with the duration `time`; the first one if there are several
 
     [[nodiscard]] bool taken() const { return why == SetAside::None; }
 };
@@ -90,7 +90,7 @@ public:
     [[nodiscard]] std::size_t replicas() const { return replicas_; }                ///< number of replicas of the run
     [[nodiscard]] std::size_t taken() const;                                        ///< number of included steps
     [[nodiscard]] std::size_t count(SetAside why) const;
-    /// True if the user specified the steps; no step is then excluded because of its time.
+    /// True if the user specified the steps, so that no step is excluded because of its time.
     [[nodiscard]] bool asked() const { return asked_; }
 
     /// The typical step, which is the lower median by time of the included steps.
@@ -105,7 +105,7 @@ public:
     /// Reason why a timeline is excluded; `timeline` is an index into the run's steps.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// True if a timeline is neither warm-up nor outlier, even if not requested. Such steps determine typical values.
+    /// True if a timeline is neither warm-up nor outlier, even if not requested. Typical values are from such steps.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
     /// Such as "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17", or "5 steps" if all are included.
@@ -125,11 +125,11 @@ private:
     std::vector<int> asked_replicas_;
 };
 
-/// Uses all complete steps of a run, which must have at least one. Steps with the same number are replicas of a single
-/// step.
+/// Selects from all complete steps of a run, which must have at least one. Steps with the same number are replicas of a
+/// single step.
 [[nodiscard]] StepSelection selectSteps(std::span<const StepTimeline> steps);
 
-/// Uses the requested steps, including warm-up and outliers. Error: Usage if a requested range, replica or rank does
+/// Selects the requested steps, including warm-up and outliers. Error: Usage if a requested range, replica or rank does
 /// not exist; the message lists those that exist.
 [[nodiscard]] Result<StepSelection> selectSteps(std::span<const StepTimeline> steps, const StepRequest& request);
 

@@ -11,7 +11,7 @@ namespace bubblescope {
 
 /// Data that some traces contain about an op in addition to its times. All fields are 0 if there is no such data.
 struct OpDetails {
-    /// Delay of the op's end relative to the emulated device clock (only in paced CPU runs).
+    /// Delay of the op's end compared with the emulated device clock (only in paced CPU runs).
     TimeNs lateness{0};
     /// Time inside the op during which the device was idle because the host had not launched its work yet.
     TimeNs device_idle{0};
@@ -59,7 +59,7 @@ struct CommSpan {
           start(from), end(to) {}
 };
 
-/// The execution of one step: which rank ran which op at which time. Created from simulations, runs and recognised
+/// The execution of one step: which rank ran which op at which time. Produced by simulations, runs and recognised
 /// traces; input of every analysis. Times are relative to the origin of the trace (in a simulation, the start of the
 /// step). Immutable once it is complete.
 struct StepTimeline {
@@ -97,8 +97,8 @@ struct StepTimeline {
 
     /// Number of ops on all ranks. Linear in the number of ranks.
     [[nodiscard]] std::size_t opCount() const;
-    /// True if the ops are present. Steps that diagnoseSteps() has processed in a window no longer contain them:
-    /// `ranks`, `comm` and `details` are then empty.
+    /// True if the ops are present. diagnoseSteps() discards the ops of steps that it has processed: `ranks`, `comm`
+    /// and `details` are then empty.
     [[nodiscard]] bool hasOps() const { return !ranks.empty(); }
     void dropOps();
 

@@ -12,7 +12,7 @@ namespace bubblescope {
 /// Values that the framework of a recorded job reports about a step in addition to its times.
 struct StepValues {
     std::optional<double> loss;         ///< mean over the micro-batches of the step; may be infinite or NaN
-    std::optional<std::int64_t> tokens; ///< number of tokens trained on in this step
+    std::optional<std::int64_t> tokens; ///< number of tokens used for training in this step
     std::optional<std::int64_t> samples;
     std::optional<std::int64_t> sequence_length; ///< length of the longest sequence, in tokens
 
@@ -23,7 +23,7 @@ struct StepValues {
     friend bool operator==(const StepValues&, const StepValues&) = default;
 };
 
-/// The counts with their names in traces and reports.
+/// The counts, with their names in traces and reports.
 inline constexpr std::array<std::pair<std::string_view, std::optional<std::int64_t> StepValues::*>, 3> kStepCounts{
     {{"tokens", &StepValues::tokens},
      {"samples", &StepValues::samples},

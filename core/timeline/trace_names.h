@@ -9,7 +9,7 @@
 /// "rank R", or "rank R of replica D" if the pipeline has replicas, which then have consecutive pids. The child tracks
 /// are "compute", "send activation", "send gradient", "receive activation", "receive gradient", "wait", "collective".
 /// If slices of a child track would overlap, there is a second lane with the same name plus " (2)". Names of ranks that
-/// share stages (tensor parallelism) contain ", tensor rank T".
+/// share stages (tensor parallelism) end in ", tensor rank T".
 ///
 /// - category "op": a slice with the name from opName(); args kind (string), microbatch, chunk, stage, step (ints),
 ///   lateness_ns, exposed_comm_ns (see TimelineOp) and sequence (ints, only if not 0), overlapped (bool, only if true).
@@ -60,7 +60,7 @@ inline constexpr std::string_view kReplay = "replay"; ///< name of the track wit
 inline constexpr std::string_view kClock = "clock";
 inline constexpr std::string_view kPing = "ping";
 
-inline constexpr std::string_view kOfOp = "op"; ///< arg of device work that contains the op to which the work belongs
+inline constexpr std::string_view kOfOp = "op"; ///< arg of device work: the op to which the work belongs
 
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kGradient = "gradient";

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// Recorded ends with at most this difference count as simultaneous: the duration of one or two calls, but at most a
-/// twentieth of `of`.
+/// Recorded ends that differ by at most this time count as simultaneous: the duration of one or two calls, but at most
+/// a twentieth of `of`.
 [[nodiscard]] inline TimeNs recordTolerance(TimeNs of) {
     return std::clamp(of / 20, TimeNs{0}, TimeNs{100'000});
 }
@@ -20,7 +20,7 @@ namespace bubblescope {
 struct TransferBatch {
     const CommSpan* send = nullptr;    ///< points into the step
     const CommSpan* receive = nullptr; ///< points into the step
-    TimeNs received{0};                ///< latest time at which the transfer of the receive can have ended
+    TimeNs received{0};                ///< latest possible end of the receive's transfer
 };
 
 /// The batches of a step. In a batch, the record of a receive ends when the slower of both transfers ends. The peer's
@@ -36,7 +36,7 @@ public:
 
     [[nodiscard]] bool empty() const { return batches_.empty(); }
     [[nodiscard]] std::span<const TransferBatch> all() const { return batches_; } ///< sorted by receive
-    /// The end of a receive's transfer: the end of its record or, in a batch, possibly an earlier time.
+    /// End of a receive's transfer: the end of its record or, in a batch, possibly an earlier time.
     [[nodiscard]] TimeNs endOf(const CommSpan& receive) const {
         if (batches_.empty()) return receive.end;
         const auto found = std::ranges::lower_bound(batches_, &receive, {}, &TransferBatch::receive);

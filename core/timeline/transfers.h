@@ -83,7 +83,7 @@ struct TimedTransfer {
 };
 
 /// Visits the transfers of transfersBetweenRanks() whose ends are both recorded, each payload once, by receiving rank
-/// and span. Uses an eighth of the memory of transfersBetweenRanks(), for processing all transfers of a large step.
+/// and span. Uses an eighth of the memory of transfersBetweenRanks(), which matters for large steps.
 void eachTimedTransfer(const StepTimeline& step, const std::function<void(const TimedTransfer&)>& visit);
 
 } // namespace bubblescope

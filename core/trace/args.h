@@ -35,7 +35,7 @@ struct StoredArg {
 
     StringId name = 0;
     Type type = Type::Int;
-    std::int64_t number = 0; ///< value of Int and Bool, bits of Double, or StringId of Text
+    std::int64_t number = 0; ///< value of an Int or Bool, bits of a Double, or StringId of a Text
 
     void setInt(std::int64_t value) { type = Type::Int, number = value; }
     void setReal(double value) { type = Type::Double, number = std::bit_cast<std::int64_t>(value); }
@@ -53,7 +53,7 @@ struct ArgView {
     [[nodiscard]] Arg kept() const;
 };
 
-/// Called for each arg of a set; returns false to end the visit.
+/// Called for each arg of a set; must return false to end the visit.
 using ArgVisit = std::function<bool(const ArgView&)>;
 
 /// Reads args that remain in compressed text or in a file that is not JSON. Thread-safe.
@@ -82,18 +82,18 @@ struct ArgSource {
 };
 
 /// Args of all slices and instants of a trace. A set is either a row of stored args, a position in a source, or the
-/// union of two sets. The form is encoded in the set's id, so sets in sources and single numbers use no memory here.
-/// Reading is thread-safe as long as nothing is added.
+/// union of two sets. The set's id encodes its form, so sets in sources and single numbers use no memory here. Reading
+/// is thread-safe as long as nothing is added.
 class ArgStore {
 public:
     /// Returns 0 if there are no args. Equal sets are stored once, unless most sets turn out to be different.
     ArgSetId add(std::span<const StoredArg> args);
-    /// The args of `base` plus an integer arg, which overrides an arg of the same name in `base`. If the number is
-    /// between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among the first 2^20 results of add(),
-    /// the id itself contains the arg.
+    /// The args of `base` plus an integer arg, which overrides an arg of the same name in `base`. The id itself
+    /// contains the arg if the number is between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among
+    /// the first 2^20 results of add().
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object or event that starts at `offset` of a source. Offsets must be below 2^42; args in sources with
-    /// numbers of at least kMaxSources are ignored.
+    /// The JSON object or event that starts at `offset` of a source. Offsets must be below 2^42; sources with numbers
+    /// from kMaxSources on have no args.
     [[nodiscard]] static ArgSetId inSource(std::uint32_t source, std::uint64_t offset);
     static constexpr std::uint32_t kMaxSources = std::uint32_t{1} << 20;
     /// The union of both sets; args of the second set take precedence.
@@ -112,7 +112,7 @@ public:
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
     [[nodiscard]] bool empty() const { return ends_.size() == 1 && pairs_.empty() && sources_.empty(); }
-    /// Converts set ids of a store whose content was moved here to ids of this store.
+    /// Converts set ids of another store, whose content was moved here, to ids of this store.
     class Moved {
     public:
         [[nodiscard]] ArgSetId operator()(ArgSetId set);

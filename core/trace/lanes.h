@@ -30,8 +30,8 @@ inline constexpr std::size_t kLaneKinds = 7;
 [[nodiscard]] std::string_view laneKindName(LaneKind kind);
 [[nodiscard]] std::optional<LaneKind> laneKindFrom(std::string_view name);
 
-/// A row in the table of lanes: selects slices that form a lane of a given kind. In name patterns, * matches any text
-/// and # matches a number; an empty pattern matches any name.
+/// A row in the table of lanes, which assigns a kind to matching slices. In name patterns, * matches any text and #
+/// matches a number; an empty pattern matches any name.
 struct LaneRule {
     std::string category; ///< exact category of the slices; if empty, slices without a category
     std::string process;  ///< pattern for the name of the process
@@ -47,7 +47,7 @@ struct LaneRule {
 
 /// The rank assigned by the user to files with a matching name, or to processes in them.
 struct RankRule {
-    std::string pattern; ///< as in LaneRule; for the path, its last part, or the process (TraceFile::process)
+    std::string pattern; ///< as in LaneRule; matches the path, its last part, or TraceFile::process
     std::int32_t rank = 0;
 };
 

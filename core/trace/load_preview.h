@@ -12,10 +12,10 @@
 
 namespace bubblescope {
 
-/// A coarse preview of a trace that is being loaded: when each track is busy in the part that has been read. Files are
+/// A coarse preview of a trace that is being loaded: when each track is busy, in the part that has been read. Files are
 /// read in parallel, each by one thread that fills its own Part; any thread may read the preview at any time.
 ///
-/// Costs a few nanoseconds per slice and 3 kB per track, for at most 512 tracks per file.
+/// Uses a few nanoseconds per slice and 3 kB per track, for at most 512 tracks per file.
 class LoadPreview {
 public:
     static constexpr std::size_t kMaxRows = 512; ///< maximum number of tracks per file; later tracks are omitted
@@ -57,7 +57,7 @@ class LoadPreview::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}
 
-    /// Adds `slices` nested slices; the outermost one starts at `start` on the file's clock and lasts `duration`.
+    /// Adds `slices` nested slices. The outermost one starts at `start` on the file's clock and lasts `duration`.
     void add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices = 1);
     void setOffset(TimeNs offset) { offset_ = offset; }
     /// Publishes the data added since the last call. Called automatically about every ten thousand slices.

@@ -9,7 +9,7 @@ namespace bubblescope {
 
 /// A training step that is marked by the name of a range: "ProfilerStep#12", "training_step_12", "iteration 12".
 struct StepMark {
-    std::size_t kind = 0; ///< index of the name's pattern; lower ones are more specific
+    std::size_t kind = 0; ///< index of the name's pattern; a lower index is more specific
     std::int64_t index = 0;
 };
 /// Number of kinds that stepMarkNamed() can return.
@@ -19,7 +19,7 @@ inline constexpr std::size_t kProfilerStep = 0;
 
 [[nodiscard]] std::optional<StepMark> stepMarkNamed(std::string_view name);
 
-/// True if slices of a category may mark steps: ranges of users or frameworks. Other slices may have the same names.
+/// True if slices of a category may mark steps: ranges of users or frameworks. Other slices may have such names, too.
 [[nodiscard]] bool holdsStepMarks(std::string_view category);
 
 } // namespace bubblescope

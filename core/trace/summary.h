@@ -24,8 +24,8 @@ struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
     std::int64_t open_slices = 0;                                  ///< number of slices without an end
-    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices per category, by descending
-                                                                   ///< number, then by name
+    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< number of slices per category, largest number
+                                                                   ///< first, then by name
     std::vector<TrackSummary> tracks;                              ///< tracks that have slices, in file order
     std::int64_t flows = 0;                                        ///< number of distinct flow ids
     std::int64_t flow_points = 0;
@@ -33,7 +33,7 @@ struct FileSummary {
     std::int64_t counters = 0; ///< number of counter series
 };
 
-/// One entry per file in trace.files(), including unusable files. O(number of slices).
+/// One entry per file in trace.files(), including unusable files. O(n) in the number of slices.
 [[nodiscard]] std::vector<FileSummary> summarize(const Trace& trace);
 
 } // namespace bubblescope

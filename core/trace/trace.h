@@ -45,7 +45,7 @@ struct TraceFile {
     std::optional<std::int32_t> world_size = {}; ///< number of ranks of the whole job, from Kineto
     TimeNs offset{0};                            ///< added to all times in the file: Kineto's baseTimeNanoseconds
     std::string metadata = {};                   ///< a Chrome file's content except for its events, as a JSON object
-    /// If the file has several processes, the part to which this belongs, such as "[TP00-PP01]" or "process 4711".
+    /// If the file has several processes, the one whose data this is, such as "[TP00-PP01]" or "process 4711".
     std::string process = {};
     /// Rank in the name of the file or in a file next to it.
     std::optional<std::int32_t> named_rank = {};
@@ -64,11 +64,11 @@ struct TraceFile {
 /// nested were moved to another track, whose `spilled_from` is the original track.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;           ///< an invented number if the file contains text instead, see process_name
+    std::int64_t pid = 0;           ///< an arbitrary number if the file contains text instead, see process_name
     std::int64_t tid = 0;           ///< 0 if the file contains text instead, see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty
-    std::int32_t process_order = 0; ///< display order of the process from the file, ascending
+    std::int32_t process_order = 0; ///< display order of the process according to the file, ascending
     std::int32_t thread_order = 0;  ///< order among the threads of its process
     TrackId spilled_from = kNoId;
     bool may_overlap = false; ///< true for asynchronous slices, which may overlap
@@ -83,7 +83,7 @@ struct Instant {
         : track(track_), scope(scope_), time(time_), name(name_), category(category_), args(args_) {}
 
     TrackId track = 0;
-    char scope = 't'; ///< extent: the thread ('t'), the process ('p') or everything ('g')
+    char scope = 't'; ///< scope: its thread ('t'), its process ('p') or everything ('g')
     TimeNs time{0};
     StringId name = 0;
     StringId category = 0;
@@ -115,7 +115,7 @@ struct CounterSeries {
     std::vector<double> values;
 };
 
-/// Track of each slice, determined by a binary search in the tracks' ranges. Uses no memory.
+/// Track of each slice, determined by a binary search in the tracks' ranges. Needs no memory.
 class SliceTracks {
 public:
     SliceTracks(std::span<const Track> tracks, std::size_t slices) : tracks_(tracks), slices_(slices) {}
@@ -133,7 +133,7 @@ private:
     std::size_t slices_;
 };
 
-/// Args of each slice. Uses no memory if no slice has args.
+/// Args of each slice. Needs no memory if no slice has args.
 class SliceArgs {
 public:
     SliceArgs(const ArgColumn& sets, std::size_t slices) : sets_(&sets), slices_(slices) {}
@@ -188,7 +188,7 @@ public:
     void visitArgs(ArgSetId set, const ArgVisit& visit) const { args_.visit(set, strings_, visit); }
     /// A set as a JSON object on one line; empty if there are no args or they can no longer be read.
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
-    /// The value of an integer arg; true and false are converted to 1 and 0.
+    /// The value of an integer arg, or 1 for true and 0 for false.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
     [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;
 
@@ -200,8 +200,8 @@ public:
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time of the first event on the clock of the files
-    /// Same as origin(), but on the first file's own clock, without its offset. Therefore equal for a file and for a
-    /// part of it that lacks the offset.
+    /// Time of the first event on the first file's own clock, without its offset. Equal for a file and for a part of it
+    /// that lacks the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< time from the first to the last event
 

@@ -47,8 +47,8 @@ struct TraceExtent {
     [[nodiscard]] bool empty() const { return first > last; }
 };
 
-/// Collects events from readers in any order, and creates a Trace from them. Not thread-safe; with several threads,
-/// each one uses its own builder, and the builders are combined by append().
+/// Collects events from readers in any order, and creates a Trace from them. Not thread-safe: each thread needs its own
+/// builder, and append() combines them.
 class TraceBuilder {
 public:
     /// Data that is added after this call belongs to this file, unless it names another one.
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
     /// Sets the offset that is added to all times of the file when the trace is completed, because readers may find it
-    /// last. An offset that would move times beyond kFarthestTime is ignored (diagnostic "bad-time").
+    /// late. An offset that would move times beyond kFarthestTime is ignored (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         trace_.files_[file].offset = offset;
@@ -65,7 +65,7 @@ public:
     }
     /// Sets the rules with which finish() classifies tracks and assigns ranks to files.
     void setRules(TraceRules rules) { rules_ = std::move(rules); }
-    /// Adds new slices to `preview` as well; null disables this.
+    /// Also adds new slices to `preview`; null disables this.
     void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
     [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
@@ -89,7 +89,7 @@ public:
     SliceId openSlice(const NewSlice& slice);
     void closeSlice(SliceId slice, TimeNs end);
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
-    /// Marks a slice as never closed, so that it lasts until the end of the trace.
+    /// Marks a slice as never closed: it lasts until the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
     /// Sorts by track all flow points except for the first `flows`. Returns false if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);

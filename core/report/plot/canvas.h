@@ -20,11 +20,11 @@ struct Mark {
     enum class Kind { Line, Shape, Text };
     Kind kind = Kind::Line;
     std::vector<Point> points; ///< for a text: the start, end or middle of its baseline
-    std::string colour;        ///< "#rrggbb", colour of the line, the fill or the letters
+    std::string colour;        ///< colour of the line, the fill or the letters, as "#rrggbb"
     double size = 1;           ///< width of a line, or height of letters
     std::string text = {};
     Anchor anchor = Anchor::Start;
-    bool upwards = false;            ///< true for a text that is rotated to read upwards
+    bool upwards = false;            ///< true for a text that reads upwards
     std::vector<double> dashes = {}; ///< lengths of the dashes and gaps of a line; empty = solid
 };
 

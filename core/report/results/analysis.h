@@ -14,14 +14,14 @@ struct AnalysisOptions {
     /// Audience of the document: Text, Page or Programs. Parts for other audiences are omitted.
     Reader reader = Reader::Text;
     std::size_t most_findings = Findings::kScreen; ///< maximum number of findings in text
-    std::size_t most_rows = 64;                    ///< maximum number of ranks on a page, which notes the limit
+    std::size_t most_rows = 64;                    ///< maximum number of ranks on a page; a note reports the rest
     std::optional<ModelUse> use;                   ///< set if the model is known
     std::string version;                           ///< program version for the footer of a page
 };
 
 /// Document with the results of `analyze` and `run`. `report` must belong to `run`. People see one step by rank: the
-/// typical step of the report's selection. Text and pages have the same order: the verdict, the findings, the use of
-/// time, the steps, and the bubbles compared with the closed form. A document for programs refers to `run` and
+/// typical step of the report's selection. Text and pages have the same order: the verdict, the findings, how time was
+/// used, the steps, and the bubbles compared with the closed form. A document for programs refers to `run` and
 /// `report`, which must outlive it, because a copy of all steps would use several times their memory.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
 

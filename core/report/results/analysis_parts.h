@@ -9,11 +9,11 @@
 
 namespace bubblescope::report {
 
-/// Lines at the top of the text output: the files that were read, and the schedule.
+/// Adds the first lines of the text output: the files that were read, and the schedule.
 void addTraceLines(Section& document, const Run& run, const StepSelection& selection);
 
-/// For programs: "trace" contains files, sizes, faults and origin of the trace; "schedule" contains its schedule and
-/// how the schedule was determined.
+/// For programs: "trace" contains files, sizes, faults and origin of the trace; "schedule" contains the schedule and
+/// how it was determined.
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 
@@ -29,7 +29,7 @@ void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosi
 /// The `accounting` of a rank: integer nanoseconds whose sum is the step's wall time.
 [[nodiscard]] Value accountingOf(const RankAccounting& account);
 
-/// Section "period": the time from the start of a step to the start of the next step. Empty if no two steps are
+/// Section "period": the time from the start of one step to the start of the next step. Empty if no two steps are
 /// consecutive; for people, also empty if the period equals the step time within 1 %.
 [[nodiscard]] Section periodSection(const StepPeriod& period, Reader reader);
 

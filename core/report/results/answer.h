@@ -8,7 +8,7 @@
 
 namespace bubblescope::report {
 
-/// The most important statements: at most three that cast doubt on the result, followed by the first of the others.
+/// The statements to read first: at most three that cast doubt on the result, and the most important of the others.
 /// Contains at least one statement.
 [[nodiscard]] std::vector<const Statement*> headline(const Answer& answer);
 

@@ -20,7 +20,7 @@ struct Compared {
 /// For people: one row per schedule with its title, makespan and bubble rates, followed by the additional columns.
 [[nodiscard]] Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further);
 
-/// For programs: the first members of the schedule's object.
+/// For programs: adds the first members of the schedule's object.
 void addCompared(Section& object, const Compared& row);
 
 } // namespace bubblescope::report

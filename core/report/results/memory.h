@@ -5,14 +5,14 @@
 
 namespace bubblescope::report {
 
-/// Memory of one rank, for programs; `schedule` is used to name its ops.
+/// Memory of one rank, for programs; `schedule` is used to determine the names of ops.
 [[nodiscard]] Value::Object memoryOf(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
-/// The parts of a rank's peak, namely activations of equal size and the remainder: "8 × 7.5 GiB + 44 GiB".
+/// The parts of a rank's peak: activations of equal size, and the remainder, such as "8 × 7.5 GiB + 44 GiB".
 [[nodiscard]] std::string peakWords(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
-/// Adds one line for each rank that exceeds the budget, with its first op that does, or a line that no rank exceeds it.
-/// Adds nothing without a budget.
+/// Adds a line for each rank that exceeds the budget, with the first op that exceeds it, or else a line that no rank
+/// exceeds it. Adds nothing without a budget.
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& memory);
 
 } // namespace bubblescope::report

@@ -10,11 +10,11 @@
 
 namespace bubblescope::report {
 
-/// An order that was found by a search of `seconds` seconds.
+/// Document about an order found by a search that took `seconds`.
 [[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
                                           double seconds);
 
-/// A plan with moves of activations for these memory budgets, found in `seconds` seconds.
+/// Document about a plan with moves of activations for these memory budgets, found in `seconds`.
 [[nodiscard]] Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_t>& budgets,
                                          double seconds);
 

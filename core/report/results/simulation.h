@@ -19,7 +19,7 @@ namespace bubblescope::report {
 /// Effect of transfer queues on a simulated run.
 struct QueueCosts {
     std::string communicators;  ///< kind of the communicators
-    TimeNs makespan_without{0}; ///< makespan if transfers were matched by tag
+    TimeNs makespan_without{0}; ///< makespan if transfers are matched by tag
     QueueTimes times;
     std::vector<std::vector<ActionTime>> actions; ///< per rank
 };
@@ -45,13 +45,13 @@ struct Simulated {
                                           const QueueModel& queues, const WeightTimes& weights,
                                           const MemoryRequest& memory = {});
 
-/// The result of `simulate`: rates, one row per rank, and, with `with_ops`, the list of ops for programs.
+/// Document of `simulate`: rates, one row per rank, and, with `with_ops`, the list of ops for programs.
 [[nodiscard]] Document simulationDocument(const Simulated& run, bool with_ops);
 
-/// A table of all combinations of communicators and receive positions, and instructions to configure the first one.
+/// Adds a table of all combinations of communicators and receive positions, and how to configure the first combination.
 void addChoices(Document& document, const std::vector<CommunicationChoice>& choices);
 
-/// A table of all combinations of PyTorch's options for gathering weights, and UNSHARDs that complete too late.
+/// Adds a table of all combinations of PyTorch's options for gathering weights, and UNSHARDs that complete too late.
 void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
                       const std::vector<EarlierUnshard>& late);
 

@@ -8,7 +8,7 @@
 namespace bubblescope::report {
 
 /// Values that a framework reports about a step: "loss" (null if it is infinite or NaN), "tokens", "samples",
-/// "sequence_length". Keys of unreported values are absent.
+/// "sequence_length". Keys of values that are not reported are absent.
 [[nodiscard]] Value::Object stepValuesOf(const StepValues& values);
 
 /// Formats a loss of any magnitude, for example "2.3026".

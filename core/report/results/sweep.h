@@ -21,7 +21,7 @@ struct SweptRun {
     std::vector<std::string> unused; ///< inputs that have no effect on the order
 };
 
-/// Describes the work of an op in the order if a rank has several chunks; otherwise empty.
+/// Describes the work done by an op of the order if a rank has several chunks; otherwise empty.
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
 /// One row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is

@@ -8,10 +8,10 @@
 
 namespace bubblescope::report {
 
-/// The result of validating a schedule: the number of problems, and up to a thousand of them.
+/// Document about the validation of a schedule: the number of problems, and up to a thousand of them.
 [[nodiscard]] Document validationDocument(const LoweredSchedule& schedule, const LoweredValidation& found);
 
-/// Adds if the order can hang, and with which communicators. `found` must have a verdict.
+/// Adds the verdict on hangs: whether the order can hang, and with which communicators. `found` must have a verdict.
 void addVerdicts(Document& document, const LoweredValidation& found, const QueueModel& queues,
                  const std::vector<CommunicatorVerdict>& all);
 

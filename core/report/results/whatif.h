@@ -14,13 +14,13 @@ void addReplayError(Section& section, const ReplayCheck& check);
 /// As above; for programs, also by step and rank.
 void addReplayCheck(Section& section, const ReplayCheck& check);
 
-/// Cost of stragglers, by rank, replica and kind of op.
+/// Document about the cost of stragglers, by rank, replica and kind of op.
 [[nodiscard]] Document studyDocument(const RunModel& model, const StragglerStudy& study);
 
-/// Predicted effect of `changes`, given as text, on a step.
+/// Document about the predicted effect of `changes`, given as text, on a step.
 [[nodiscard]] Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction);
 
-/// Both documents, for programs: the study and, under "scenario", the predicted effect of the changes.
+/// The two documents above for programs: the study and, under "scenario", the predicted effect of the changes.
 [[nodiscard]] Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
                                         const Prediction& prediction);
 

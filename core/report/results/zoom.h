@@ -12,8 +12,8 @@ namespace bubblescope::report {
 inline constexpr std::size_t kMostZoomItems = 80'000;
 
 /// Selects the steps of a run for a zoomable timeline: first the typical step, then those named by findings, worst
-/// first, then the others, up to a total of `most_items` ops, bubbles and transfers. If a single step exceeds this, it
-/// contains only the ranks that findings name and then the first ranks. The note lists what was omitted.
+/// first, then the others, up to a total of `most_items` ops, bubbles and transfers. If a single step exceeds this
+/// total, only its ranks that findings name and then its first ranks are included. The note lists what was omitted.
 [[nodiscard]] ZoomTimeline zoomTimeline(const Run& run, const RunReport& report,
                                         std::size_t most_items = kMostZoomItems);
 

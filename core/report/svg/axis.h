@@ -13,8 +13,8 @@ struct Tick {
     std::string label; ///< text with its unit, such as "5 ms"; empty for the small marks in between
 };
 
-/// Distances between marks on an axis, counted from zero: small marks, and labelled marks at 1, 2 or 5 times a power of
-/// ten with a distance of at least `least`.
+/// Spacing of the marks on an axis, counted from zero: small marks, and labelled marks at 1, 2 or 5 times a power of
+/// ten that are at least `least` apart.
 struct TickSpacing {
     TimeNs major{1};
     TimeNs minor{1};
@@ -30,7 +30,7 @@ struct TimeUnit {
     [[nodiscard]] static TimeUnit of(TimeNs largest);
 };
 
-/// Marks from `from` to `to` (inclusive); labelled marks have a distance of at least `least`.
+/// Marks from `from` to `to` (inclusive); labelled marks are at least `least` apart.
 [[nodiscard]] std::vector<Tick> makeTicks(TimeNs from, TimeNs to, TimeNs least);
 
 /// The shortest form with four exact digits: "5 ms", "1.25 ms", "820 ns".

@@ -16,7 +16,7 @@ struct CycleCall {
 };
 
 /// Draws a cycle of waits as an SVG document: one column per rank with its calls from top to bottom in the rank's
-/// order, and an arrow from each call to the call that it waits for.
+/// order, and an arrow from each call to the call for which it waits.
 [[nodiscard]] std::string drawCycle(const std::vector<CycleCall>& cycle, std::string_view title);
 
 } // namespace bubblescope::svg

@@ -15,7 +15,7 @@ namespace bubblescope::svg {
 struct LaneBar {
     enum class Lane : std::uint8_t { Send, Receive, Weights };
     Lane lane = Lane::Send;
-    TimeNs posted{0}; ///< the work waits from here until `start`, which is drawn hatched
+    TimeNs posted{0}; ///< start of the wait that ends at `start`, drawn hatched
     TimeNs start{0};
     TimeNs end{0};
     std::string title; ///< tooltip
@@ -39,8 +39,8 @@ struct DrawOptions {
 /// Draws steps below one another on a common time axis, as a standalone SVG document with one row per rank. Ops have
 /// the app's colours, with shades for chunks and slices; overlapped pairs are two halves. Ops of the second direction
 /// of bidirectional pipelines are marked by a bar, and bubbles are hatched. Sends, receives and weights are on narrow
-/// lanes below. The background makes it readable on light and dark pages. Labels that do not fit are omitted. Errors:
-/// Usage if there is nothing to draw, a rank does not exist, or the range or the width is empty.
+/// lanes below. The background makes the drawing readable on light and dark pages. Labels that do not fit are omitted.
+/// Errors: Usage if there is nothing to draw, a rank does not exist, or the range or the width is empty.
 [[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
 
 } // namespace bubblescope::svg

@@ -14,7 +14,7 @@ namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
 inline constexpr double kTextSize = 11;
-inline constexpr double kLeastPlot = 100; ///< minimum width in pixels, below which nothing can be distinguished
+inline constexpr double kLeastPlot = 100;                   ///< minimum width in pixels for a readable drawing
 inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years; sums of larger times could overflow
 
 /// The start of the document, with its title, the hatching and the background; its first element is not closed.

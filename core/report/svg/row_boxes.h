@@ -51,7 +51,7 @@ struct Shades {
 /// The micro-batch, with its slice if sequences are split ("3", "3:1"), or "O" for the optimizer.
 [[nodiscard]] std::string labelOf(const Op& op, const Shades& shades);
 
-/// Total space required on the left and right of a label.
+/// Total space on the left and right of a label.
 inline constexpr double kLabelPadding = 2.5;
 
 struct RowInput {
@@ -62,11 +62,11 @@ struct RowInput {
     TimeNs from{0}; ///< times at the row's left and right edge
     TimeNs to{0};
     Rect row;
-    double label_size = 0; ///< for ops that occupy the full height of the row
+    double label_size = 0; ///< font size for ops that occupy the full height of the row
 };
 
 /// Returns a rank's ops and bubbles in the range as boxes. Ops that run simultaneously share the height of the row,
-/// with forwards on top. Neighbours that are too narrow to be visible are merged into one box, whose colour is that of
+/// with forwards on top. Neighbours that are too narrow to be visible are merged into one box with the colour that has
 /// the longest total time. Empty ops are omitted. Linear in the number of ops, except for sorting them by start.
 [[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
 

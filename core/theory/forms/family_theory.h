@@ -10,9 +10,9 @@
 
 namespace bubblescope {
 
-/// Theory for the orders of one schedule family, which closedForm() combines. Any function may be null. Functions are
-/// called with a schedule that the family generated, or with an equal one. Errors name the violated condition on the
-/// schedule or the costs.
+/// Theory for the orders of one schedule family, used by closedForm(). Any function may be null. Functions are called
+/// with a schedule that the family generated, or an equal one. Errors name the condition that the schedule or the costs
+/// violate.
 struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
     /// Bubbles per position or in total, for equal stages and transfers that take no time.
@@ -35,7 +35,7 @@ struct FamilyTheory {
 /// Finds an entry by the name of the family (not an alias); nullptr if there is no theory for the family.
 [[nodiscard]] const FamilyTheory* findFamilyTheory(std::string_view family);
 
-// The entries of familyTheories(). Each of them is defined next to its forms.
+// The entries of familyTheories(). Each entry is defined next to its forms.
 [[nodiscard]] FamilyTheory fThenBTheory();
 [[nodiscard]] FamilyTheory loopedBfsTheory();
 [[nodiscard]] FamilyTheory circularTheory();

@@ -60,7 +60,7 @@ struct QuotedForm {
     std::string source; ///< title of the publication
     Quantity quantity = Quantity::Bubble;
     Position position = Position::BeforeWarmup; ///< for a PositionBubble
-    std::string expression;                     ///< expression in the symbols used here
+    std::string expression;                     ///< expression with the symbols used here
     std::vector<TimeNs> values;                 ///< per rank, or one value for a makespan or a span; empty for a ratio
     double ratio = 0;
     bool holds = false;  ///< true if the form is correct for these sizes and times
@@ -79,13 +79,13 @@ struct ClosedForm {
     FormKind kind = FormKind::Exact; ///< kind of the makespan, totals and rates
     std::string domain;              ///< text describing when makespan and totals are exact or bounds
     std::string note;                ///< reason why there is no exact form; empty if there is one
-    /// The three definitions of "bubble rate" in BubbleRates.
+    /// The three bubble rates defined in BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan
     std::optional<double> span_bubble_rate; ///< none if the forms do not determine the times when ranks start and end
     double over_ideal = 0;
     std::optional<PeakForm> peaks;  ///< none if no form is known
     std::vector<QuotedForm> quoted; ///< published forms of this schedule, with verdicts
-    bool f_then_b = false;          ///< the text of positions is that for F-then-B
+    bool f_then_b = false;          ///< positions are named as in F-then-B
 
     [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
     /// True if every position with a bubble is listed with its exact value.

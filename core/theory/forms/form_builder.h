@@ -77,7 +77,7 @@ private:
     ClosedForm form_;
 };
 
-/// Form of a schedule whose makespan alone is known: a rank's bubble is the makespan minus the time of its ops.
+/// Form of a schedule if only its makespan is known: a rank's bubble is the makespan minus the time of its ops.
 /// `domain` is that of ClosedForm; if ranks differ, the two expressions are those of the rank with the largest bubble.
 [[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
                                       std::string bubble_expression, std::string makespan_expression,
@@ -97,8 +97,8 @@ private:
 /// next rank (1F1B: 1, eager: 2). Follow a forward from rank 0 to rank k, the backward that comes next in that rank's
 /// list up to rank 0, and the next forward in the list of rank 0. This takes (k+1)·(t_f+t_b) + 2·k·c, and the new
 /// forward is d·k+1 micro-batches later, whose work alone takes (d·k+1)·(t_f+t_b). Each border between ranks on this
-/// path thus costs 2·c − (d−1)·(t_f+t_b) in addition, if this is positive. At full depth, k = p−1, the m−1
-/// micro-batches after the first have room for ⌊(m−1)·(p−1) / (d·(p−1)+1)⌋ borders: complete turns and a part of one.
+/// path thus adds 2·c − (d−1)·(t_f+t_b), if this is positive. At full depth, k = p−1, the m−1 micro-batches after the
+/// first have room for ⌊(m−1)·(p−1) / (d·(p−1)+1)⌋ borders: complete turns and a partial one.
 [[nodiscard]] inline TimeNs turningLoss(std::int64_t p, std::int64_t m, std::int64_t d, const CostModel& costs) {
     const TimeNs border = 2 * costs.comm - (d - 1) * (costs.times.forward + costs.times.backward);
     return (m - 1) * (p - 1) / (d * (p - 1) + 1) * std::max(TimeNs{0}, border);
