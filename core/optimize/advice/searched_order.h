@@ -8,16 +8,16 @@
 
 namespace bubblescope {
 
-/// An order outside of all families for a run, with its split of the layers.
+/// An order for a run outside of all families, with the split of the layers.
 struct SearchedChange {
     PipelineChange change;
     Searched known;
 };
 
-/// The order found for the present split with the run's mean times. If the layers are known and another split makes the
-/// step shorter, also the order and split found by searching both in turn. No rank holds more activations than in
-/// `order`. `time` applies to each search, which has at most two rounds. Empty if the run's order cannot be searched:
-/// two pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
+/// The order found for the current split with the run's mean times. If the layers are known and another split makes the
+/// step shorter, also the order and split found by alternating searches. No rank stores more activations than in
+/// `order`. `time` applies to each search, of at most two rounds. Empty if the run's order cannot be searched: two
+/// pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
 [[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
                                                                         const Schedule& order, const ModelCut& cut,
                                                                         TimeNs time, const JobControl& control);

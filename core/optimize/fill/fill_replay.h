@@ -8,27 +8,27 @@
 
 namespace bubblescope {
 
-/// Work placed before ops, and taken out of ops: one entry per rank and op of its list, plus one for the time after the
-/// last op.
+/// Work that is placed before ops, and work that is removed from ops. One entry per rank and op of its list, plus one
+/// for the time after the last op.
 struct FillChanges {
-    std::vector<std::vector<TimeNs>> before;  ///< before the op
+    std::vector<std::vector<TimeNs>> before;  ///< time of the work before the op
     std::vector<std::vector<TimeNs>> shorter; ///< reduction of the op's time
 
     explicit FillChanges(const StepTimeline& step);
 };
 
-/// A step's length if other work runs in its bubbles: a unit starts when the rank has finished the previous unit *and*
-/// the work placed in between, and its inputs have arrived. Without changes, the result is the observed step.
+/// The length of a step if other work runs in its bubbles. A unit starts when its inputs have arrived and the rank has
+/// finished the previous unit *and* the work placed in between. Without changes, the result is the observed step.
 class FillReplay {
 public:
     explicit FillReplay(const StepTimeline& step);
 
     [[nodiscard]] TimeNs run(const FillChanges& changes);
-    /// The idle time before each op of a rank, and after the last, that is explained by a known wait.
+    /// The idle time before each op of a rank and after the last op, as far as it is explained by a known wait.
     [[nodiscard]] std::vector<TimeNs> waits(Rank rank) const;
 
 private:
-    /// An op of a rank's list that begins a unit.
+    /// The first op of a unit in a rank's list.
     struct Head {
         UnitIndex unit = kNoUnit;
         std::size_t op = 0;

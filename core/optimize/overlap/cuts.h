@@ -6,12 +6,12 @@
 
 namespace bubblescope::overlap {
 
-/// One pass alone, or the backward and then the forward, each in one piece. All-reduces are unchanged.
+/// One pass alone, or the backward followed by the forward, each in one piece. All-reduces are unchanged.
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
-/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce runs on its own
-/// stream.
+/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce runs on the
+/// communication stream.
 [[nodiscard]] Plan cutAtEveryAllReduce(Operators backward, Operators forward);
 
 /// The reason why a cutting rule stopped before the backward's last all-reduce.
@@ -27,30 +27,30 @@ struct RuleCut {
     int stopped_at = 0; ///< the forward op that is too long
 };
 
-/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, it takes as many further forward ops
-/// as fit into `budget`, according to its cost table (Operator::assumed), but none after a forward's all-reduce. If
-/// there is at least one, it cuts the backward after its all-reduce and the forward after these ops. The pieces are
-/// issued in turn. All-reduces at the end of a piece that is followed by another run on their own stream; the others
-/// block the compute stream. It never gets past a forward op that exceeds the budget.
+/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, it takes as many of the next forward
+/// ops as fit into `budget`, according to its cost table (Operator::assumed), but stops at a forward's all-reduce. If
+/// there is at least one op, the backward is cut after its all-reduce and the forward after these ops. The pieces are
+/// issued alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream.
+/// All others block the compute stream. The rule never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
-/// Like cutByBudget(), but cuts each forward op that it would not get past into slices that fit, if possible. Cuts no
+/// Like cutByBudget(), but if a forward op exceeds the budget, splits it into slices that fit, if possible. Splits no
 /// other op, because slices cost time.
 [[nodiscard]] RuleCut cutByBudgetSplitting(const Operators& backward, Operators forward, TimeNs budget, int max_slices,
                                            double slice_loss);
 
-/// The plan with the shortest pair, with every all-reduce on its own stream and issued directly after the op that
-/// produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
+/// The plan with the shortest pair if every all-reduce runs on a separate stream and is issued directly after the op
+/// that produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
 ///
-/// The problem is a job shop of two jobs (the passes) on two machines (the streams). Dynamic programming over (i, j,
-/// last): i backward and j forward ops are issued, the last one from pass `last`. The rest of the plan depends on the
-/// past only through two things: when the compute stream is free, and when each pass's last all-reduce ends. Later is
-/// never better: every rule of StreamState takes maxima of these times and adds constants. A way into a state is
-/// therefore dropped if another way is at least as early in all of these times; the others are kept. Times before the
-/// compute stream's are equivalent to that time, because nothing can start earlier. Ways that cannot beat the best plan
-/// found so far by simple rules are also dropped: the compute stream still has to run all remaining ops.
+/// The problem is a job shop of two jobs (the passes) on two machines (the streams). Uses dynamic programming over (i,
+/// j, last): i backward and j forward ops are issued, the last one from pass `last`. The rest of the plan depends on
+/// the past only through the time when the compute stream becomes free and the end of each pass's last all-reduce.
+/// Later is never better, because every rule of StreamState takes maxima of these times and adds constants. A path to a
+/// state is therefore dropped if another path is at least as early in all of these times. Times before the compute
+/// stream's time are equivalent to it, because nothing can start earlier. Paths that cannot beat the best plan found by
+/// simple rules are also dropped, because the compute stream must still run all remaining ops.
 ///
-/// Memory and time grow with the product of the passes' operator counts: about a million states for two passes of 700
+/// Memory and time grow with the product of the numbers of operators: about a million states for two passes of 700
 /// operators.
 [[nodiscard]] Plan searchCuts(Operators backward, Operators forward, const StreamRules& rules);
 

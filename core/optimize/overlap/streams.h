@@ -12,10 +12,10 @@
 
 namespace bubblescope::overlap {
 
-/// The busy intervals of a stream.
+/// Busy intervals of a stream.
 class BusyTime {
 public:
-    /// Intervals must come in order of time and must not overlap.
+    /// Intervals must be added in order of time and must not overlap.
     void add(TimeNs start, TimeNs end) {
         if (start == end) return;
         if (!busy_.empty() && busy_.back().second == start) {
@@ -49,26 +49,26 @@ using PerPass = std::array<T, 2>;
 }
 
 /// The device's two streams while work is issued to them. Each stream runs its work in the order of issue. An op starts
-/// when its stream is free and, if the op waits for all-reduces, its pass's last one has ended; the other pass's
-/// all-reduces do not affect it. Compute and all-reduce do not slow each other down.
+/// when its stream is free and, if it waits for all-reduces, the last all-reduce of its pass has ended. All-reduces of
+/// the other pass do not affect it. Compute and all-reduce do not slow each other down.
 struct StreamState {
     TimeNs compute{0};         ///< time from which the compute stream is free
     TimeNs link{0};            ///< time from which the all-reduce stream is free
     PerPass<TimeNs> reduced{}; ///< end of each pass's last all-reduce
-    int queued_pass = -1;      ///< pass of an all-reduce that still waits for the device (equal priority); -1 for none
+    int queued_pass = -1;      ///< pass of an all-reduce that waits for the device (equal priority); -1 for none
     TimeNs queued_time{0};     ///< its duration
 
     /// Runs a compute op; `from` is the earliest time at which its data is available. Returns its start.
     TimeNs issueCompute(Pass pass, const Operator& op, TimeNs from);
-    /// Runs an all-reduce on its own stream, or queues it.
+    /// Runs an all-reduce on the communication stream, or queues it.
     void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
     /// Runs an all-reduce that blocks the compute stream. Returns its start.
     TimeNs issueBlocking(Pass pass, TimeNs time);
-    /// Starts the queued all-reduce, but not before `from`; used when no more work is launched before it.
+    /// Starts the queued all-reduce, but not before `from`. Used when no more work will be launched before it.
     void grantQueued(TimeNs from);
 };
 
-/// A run of one pass's operators, [first, end), issued together.
+/// Operators [first, end) of one pass that are issued together.
 struct Piece {
     Pass pass = Pass::Backward;
     int first = 0;
@@ -77,7 +77,7 @@ struct Piece {
     friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-/// The order in which two passes' operators (or only one's) are issued. Each pass's pieces cover its operators in
+/// The order in which the operators of two passes (or of one) are issued. Each pass's pieces cover its operators in
 /// order.
 struct Plan {
     PerPass<Operators> ops;
@@ -101,11 +101,11 @@ struct PlanRun {
     [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
 };
 
-/// Runs a plan from `state`, which is updated to its end. `arrivals` are the times at which the passes' inputs are
-/// available. Linear in operators.
+/// Runs a plan from `state`, which is updated to the state after the plan. `arrivals` are the times at which the
+/// passes' inputs are available. Linear in operators.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
                               const PerPass<TimeNs>& arrivals = {});
-/// As above, on a device that is idle at time 0.
+/// As above, for a device that is idle at time 0.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
 
 /// The duration of an all-reduce, and the part of it in which the compute stream was busy.
@@ -116,12 +116,12 @@ struct ReduceSpan {
     TimeNs hidden{0};
 };
 
-/// One entry per all-reduce of a run, in the order of issue.
+/// One entry per all-reduce of a run, in order of issue.
 [[nodiscard]] std::vector<ReduceSpan> reduceSpans(const Plan& plan, const PlanRun& run);
 
-/// Draws a run's two streams over time, one row each, `width` columns wide: a piece of compute is its name (B0, F0, B1,
-/// …) followed by '-', an all-reduce the name of its piece followed by '='; '.' is idle. An all-reduce that blocks the
-/// compute stream is drawn in both rows. Names wider than their piece are truncated.
+/// Draws the two streams of a run over time, one row each, `width` columns wide. A piece of compute is drawn as its
+/// name (B0, F0, B1, …) followed by '-', an all-reduce as the name of its piece followed by '='; '.' is idle. An
+/// all-reduce that blocks the compute stream is drawn in both rows. Names wider than their piece are truncated.
 [[nodiscard]] std::string streamChart(const Plan& plan, const PlanRun& run, int width = 110);
 
 } // namespace bubblescope::overlap

@@ -12,24 +12,24 @@
 
 namespace bubblescope {
 
-/// A layer of a model: the times of its ops, and its memory.
+/// A layer of a model, with op times and memory.
 struct Layer {
     std::string name;
     OpTimes times;
-    std::int64_t memory = 0; ///< in the same unit as the budget
+    std::int64_t memory = 0; ///< memory in the unit of the budget
     LayerKind kind = LayerKind::Transformer;
 };
 
-/// Reads the layers of a model, in order. An embedding and an output head are layers like any other.
+/// Reads the layers of a model, in order. An embedding and an output head are also layers.
 ///
-/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
-/// in the document's "unit" ("ms", "us", "ns", "s"). Instead of or in addition to "backward": "input_grad" and
-/// "weight_grad". Optional are "name", "memory", "count" (the number of consecutive equal layers) and "kind"
-/// ("embedding", "transformer" unless given, "mtp" for multi-token prediction, or "head"). In addition to the list,
-/// "embedding" and "head" may define a layer before the first one and a layer after the last one.
+/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or only the list. Times are texts with a unit, or numbers
+/// in the document's "unit" ("ms", "us", "ns", "s"). "input_grad" and "weight_grad" may replace or complement
+/// "backward". Optional are "name", "memory", "count" (the number of consecutive equal layers) and "kind" ("embedding",
+/// "transformer" by default, "mtp" for multi-token prediction, or "head"). Members "embedding" and "head" next to the
+/// list may define a layer before the first one and a layer after the last one.
 ///
-/// CSV: a header line with these names (forward and backward, or both halves, are required), then one line per layer. A
-/// unit may be in the cell (1.5ms) or after the column's name (forward_ms).
+/// CSV: a header line with these names, then one line per layer. Forward and backward, or forward and both halves, are
+/// required. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).
 ///
 /// Errors: Input, with the file and the layer or line, if something is missing, negative or without a unit.
 [[nodiscard]] Result<std::vector<Layer>> readLayerTimes(const std::filesystem::path& file);

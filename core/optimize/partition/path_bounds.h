@@ -11,10 +11,10 @@ namespace bubblescope {
 /// The time of an impossible split; two of them can be added.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
-/// The boundaries of stages: stage k holds the layers [cuts[k], cuts[k+1]), so there is one more entry than stages.
+/// The boundaries of stages. Stage k contains the layers [cuts[k], cuts[k+1]), so there is one more entry than stages.
 using Cuts = std::vector<int>;
 
-/// Prefix sums of layer times: the time of any run of layers in O(1).
+/// Prefix sums of layer times: the time of any range of layers in O(1).
 class LayerSums {
 public:
     explicit LayerSums(const std::vector<StageDurations>& layers);
@@ -27,21 +27,21 @@ private:
     std::vector<StageDurations> sums_;
 };
 
-/// Lower bounds on the step of any split. Every path through the step's ops is, as a function of the split, a sum over
-/// stages of constants times the stage's layers; the step is the longest of all paths. Any path that was once the
-/// longest therefore bounds every other split, and for one path (or a mean of several) the split that minimises it is
-/// found by dynamic programming over (stage, first layer): linear in stages times layers.
+/// Lower bounds on the step time of any split. As a function of the split, the length of a path through the step's ops
+/// is a sum over stages of constants times the stage's layers. The step time is the length of the longest path. Any
+/// path therefore bounds the step time of every split. For one path (or the mean of several), dynamic programming over
+/// (stage, first layer) finds the split that minimises its length, in time linear in stages times layers.
 ///
-/// This gives two bounds. `rest`: with the earlier stages fixed, the length of the path through them plus its minimum
-/// through the others. `worstStage`: for each stage and each range of layers that it may hold, the longest path if
-/// everything else takes its minimum; then the split whose worst stage is best. Unlike the first over a mean of paths,
-/// the second takes into account that layers cannot be divided.
+/// This gives two bounds. `rest`: with the earlier stages fixed, the length of the path in these stages plus its
+/// minimum in the others. `worstStage`: for each stage and each range of layers that it may contain, the longest path
+/// if everything else takes its minimum; then the split with the best worst stage. In contrast to `rest` for a mean of
+/// paths, this bound accounts for indivisible layers.
 class PathBounds {
 public:
-    /// Room for `max_rows`; the tables take 24 bytes per stage, layer and row.
+    /// Reserves memory for `max_rows` rows; the tables use 24 bytes per stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows);
 
-    /// Adds the sum of `count` paths, whose mean is the bound. Ignored if there is no room left.
+    /// Adds the sum of `count` paths. Their mean is the bound. Ignored if `max_rows` is reached.
     void add(const StepPath& path, std::int64_t count = 1);
     [[nodiscard]] std::size_t rows() const { return rows_; }
     [[nodiscard]] std::size_t room() const { return most_rows_ - rows_; }
@@ -50,20 +50,20 @@ public:
     [[nodiscard]] std::int64_t stagePart(std::size_t row, int stage, int from, int to) const {
         return part_[at(stage, to) * most_rows_ + row] - part_[at(stage, from) * most_rows_ + row];
     }
-    /// The minimum contribution of the stages from `stage` on if they hold the layers from `from` on.
+    /// Minimum contribution of the stages from `stage` on if they contain the layers from `from` on.
     [[nodiscard]] std::int64_t rest(std::size_t row, int stage, int from) const {
         return rest_[at(stage, from) * most_rows_ + row];
     }
     [[nodiscard]] std::int64_t fixed(std::size_t row) const { return fixed_[row]; }
     [[nodiscard]] std::int64_t count(std::size_t row) const { return counts_[row]; }
 
-    /// The best worst stage of the stages from `stage` on, holding the layers from `from` on; a bound on the step.
+    /// Best worst stage among the stages from `stage` on, with the layers from `from` on. A bound on the step time.
     [[nodiscard]] std::int64_t worstStage(int stage, int from) const { return worst_[at(stage, from)]; }
     [[nodiscard]] std::int64_t worstStage(int stage, int from, int to) const;
     /// Updates worstStage() for all rows.
     void updateWorstStages();
 
-    /// The bound on the whole step from one row, and the split that attains it.
+    /// The bound on the step time from one row, and the split that attains it.
     [[nodiscard]] std::int64_t bound(std::size_t row) const;
     [[nodiscard]] Cuts bestSplit(std::size_t row) const;
     [[nodiscard]] Cuts bestWorstStageSplit() const;
@@ -74,7 +74,7 @@ private:
                static_cast<std::size_t>(layer);
     }
     [[nodiscard]] std::size_t runAt(int stage, int from, int to) const;
-    /// The first layer that a stage may hold: each stage before and after has at least one.
+    /// The first layer that a stage may contain, because each stage before and after has at least one.
     [[nodiscard]] int firstOf(int stage) const { return stage; }
     [[nodiscard]] int lastOf(int stage) const { return stage == stages_ ? layers_ : layers_ - stages_ + stage; }
 
@@ -85,7 +85,7 @@ private:
     std::size_t most_rows_;
     std::size_t rows_ = 0;
     std::size_t rows_in_worst_ = 0;
-    std::vector<std::int64_t> part_;   ///< (stage, layer) x row: the row's sum up to the layer, at the stage's counts
+    std::vector<std::int64_t> part_;   ///< (stage, layer) x row: sum up to the layer, with the stage's counts
     std::vector<std::int64_t> rest_;   ///< (stage, layer) x row
     std::vector<std::int64_t> before_; ///< (stage, layer) x row: the minimum contribution of the earlier stages
     std::vector<std::int64_t> fixed_;
@@ -94,9 +94,9 @@ private:
     std::vector<std::int64_t> worst_; ///< (stage, layer)
 };
 
-/// A lower bound on the step from the number of whole layers on each rank, for ranks with several chunks. A path that
-/// stays on one rank bounds the step if this rank holds n layers, regardless of the cuts. A step of length T limits the
-/// layers of each rank, and they must add up to the model's.
+/// A lower bound on the step time from the number of layers on each rank, for ranks with several chunks. A path that
+/// stays on one rank bounds the step time if this rank has n layers, regardless of the cuts. A step time T limits the
+/// layers of each rank, and they must add up to those of the model.
 class RankBounds {
 public:
     RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm);
@@ -104,19 +104,19 @@ public:
     /// The cost of all add() calls for three paths per rank.
     static std::int64_t steps(int layers, const std::vector<std::size_t>& rank_of_stage);
 
-    /// Adds a path that is long because of a rank.
+    /// Adds a path that is long because of this rank.
     void add(const StepPath& path, std::size_t rank);
 
-    /// No split has a shorter step than this.
+    /// No split has a shorter step time than this value.
     [[nodiscard]] std::int64_t bound() const;
 
 private:
     const LayerSums& sums_;
     const std::vector<std::size_t>& rank_of_;
     std::int64_t comm_;
-    std::size_t max_layers_; ///< larger numbers of layers on a rank count as this many
-    std::vector<std::vector<std::int64_t>>
-        min_length_; ///< by rank and its number of layers: minimum length of the step
+    std::size_t max_layers_; ///< larger numbers of layers per rank are treated as this number
+    /// Minimum step time, by rank and its number of layers.
+    std::vector<std::vector<std::int64_t>> min_length_;
 };
 
 } // namespace bubblescope

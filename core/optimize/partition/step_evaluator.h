@@ -10,17 +10,17 @@
 
 namespace bubblescope {
 
-/// Times of a stage's ops that depend on the split of layers: F, I and W; B is I + W. Nanoseconds.
+/// Op times of a stage that depend on the split of layers: F, I and W, in nanoseconds; B is I + W.
 using StageDurations = std::array<std::int64_t, 3>;
 
-/// A path through the step, given by how often it contains each of a stage's times.
+/// A path through the step, represented by how often each time of a stage occurs in it.
 struct StepPath {
     std::vector<StageDurations> counts; ///< by stage
-    std::int64_t transfers = 0;         ///< between ranks, each taking the latency
+    std::int64_t transfers = 0;         ///< number of transfers between ranks, each taking the latency
 };
 
-/// The length of one schedule's step for many different stage times. Uses the same rules as simulate() with
-/// asynchronous sends, but only keeps the ends. Not thread-safe.
+/// Computes the length of one schedule's step for many different stage times. Uses the rules of simulate() with
+/// asynchronous sends, but stores only the ends. Not thread-safe.
 class StepEvaluator {
 public:
     /// Error: Input, as for completeGraph(), if the schedule is invalid.
@@ -29,13 +29,13 @@ public:
     [[nodiscard]] std::size_t stages() const { return stages_; }
     [[nodiscard]] std::int64_t comm() const { return comm_.count(); }
 
-    /// Last end of all ops. Linear in ops.
+    /// The end of the last op. Linear in ops.
     std::int64_t length(const std::vector<StageDurations>& times);
-    /// A path that determined the last length(): the sum of its times and transfers is that length.
+    /// A path that determined the result of the last length() call, which is the sum of the path's times and transfers.
     [[nodiscard]] StepPath longestPath() const;
 
 private:
-    /// The parts of a unit's duration: `counts` times its stage's F, I and W; a pair has two halves.
+    /// The parts of a unit's duration: `counts` times F, I and W of its stage. A pair has two halves.
     struct Work {
         std::array<std::int32_t, 2> stage{};
         std::array<std::array<std::uint8_t, 3>, 2> counts{};
@@ -47,7 +47,7 @@ private:
     TaskGraph units_;
     std::vector<Work> work_;            ///< per unit
     std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 if a transfer brings the input, otherwise 0
-    TaskTimes ends_;                    ///< of the last length()
+    TaskTimes ends_;                    ///< ends in the last length() call
 };
 
 } // namespace bubblescope

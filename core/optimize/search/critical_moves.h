@@ -9,11 +9,11 @@
 namespace bubblescope {
 
 /// Proposes moves of ops on the longest chain that may shorten a step. The chain consists of blocks of consecutive ops
-/// on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all of them are
+/// on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all moves are
 /// allowed().
 class CriticalMoves {
 public:
-    /// Uses a random one if there are several longest chains. The result is valid until the next call. O(ops of the
+    /// If there are several longest chains, uses a random one. The result is valid until the next call. O(ops of the
     /// chain).
     const std::vector<OrderMove>& propose(OrderEvaluator& order, std::mt19937_64& random);
 

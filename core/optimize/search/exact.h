@@ -9,16 +9,16 @@
 namespace bubblescope {
 
 struct ExactAnswer {
-    std::optional<RankOrders> orders; ///< an order that is shorter than the known one, if found
-    std::int64_t makespan = 0;        ///< of `orders`, or the known one
-    bool complete = false;            ///< true if no order is shorter
-    std::int64_t nodes = 0;           ///< partial orders examined
+    std::optional<RankOrders> orders; ///< shorter order than the known one, if found
+    std::int64_t makespan = 0;        ///< makespan of `orders` or, if empty, of the known order
+    bool complete = false;            ///< true if there is provably no shorter order
+    std::int64_t nodes = 0;           ///< number of partial orders examined
 };
 
-/// Rules out all orders whose step is not shorter than `known`, or finds shorter ones, by branch and bound over the
-/// orders in which ops can start. Micro-batches are equivalent, so each kind and stage takes them in turn. A partial
-/// order is dropped if its one-machine bounds reach the best makespan, or if another one with the same ops has every
-/// rank and every output available no later. Stops after `most_nodes`.
+/// Excludes all orders whose step is not shorter than `known`, or finds shorter ones, by branch and bound over the
+/// orders in which ops can start. Micro-batches are equivalent, so each kind and stage runs them in sequence. A partial
+/// order is dropped if its one-machine bounds reach the best makespan, or if another partial order with the same ops
+/// makes every rank and output available no later. Stops after `most_nodes`.
 ///
 /// For plain() and uniform() problems; for other problems the result is never complete. Deterministic.
 [[nodiscard]] ExactAnswer exactOrder(const OrderProblem& problem, std::int64_t known, std::int64_t most_nodes,

@@ -7,13 +7,13 @@
 
 namespace bubblescope {
 
-/// The budget of one search from one order, and the part already spent.
+/// The budget of one search from one start order.
 struct ImproveOptions {
     std::uint64_t seed = 0;
-    std::int64_t effort = 0;     ///< number of ops that may be examined
-    std::int64_t goal = 0;       ///< stops at this makespan
-    std::int64_t patience = 300; ///< moves without a shorter step before the search returns to the best order and
-                                 ///< perturbs it
+    std::int64_t effort = 0;     ///< maximum number of ops to examine
+    std::int64_t goal = 0;       ///< makespan at which the search stops
+    std::int64_t patience = 300; ///< number of moves without progress before returning to the best order and perturbing
+                                 ///< it
 };
 
 struct Improved {
@@ -24,9 +24,9 @@ struct Improved {
     std::int64_t touched = 0;
 };
 
-/// Tabu search from an order. It moves ops of the longest chain: inside each block of consecutive ops on one rank, ops
-/// move behind the op that sends or before the op that receives. The best of a few such moves by
-/// OrderEvaluator::estimate() is carried out, even if the step gets longer; its op is then left alone for some moves.
+/// Tabu search from a start order. It moves ops on the longest chain: inside each block of consecutive ops on one rank,
+/// ops move behind the op that sends or before the op that receives. The best of a few such moves according to
+/// OrderEvaluator::estimate() is applied, even if the step gets longer. The moved op is then excluded for some moves.
 /// The result depends only on the options, not on time, unless the job is stopped.
 [[nodiscard]] Improved improveOrder(const OrderProblem& problem, const RankOrders& start, const ImproveOptions& options,
                                     const JobControl& control);

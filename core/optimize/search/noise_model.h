@@ -10,8 +10,8 @@
 
 namespace bubblescope {
 
-/// Random variation of op times: each is multiplied by a factor drawn uniformly from 1 − `share` to 1 + `share`. The
-/// same seed gives each op the same factors in all orders.
+/// Random variation of op times: each time is multiplied by a factor drawn uniformly from 1 − `share` to 1 + `share`.
+/// The same seed gives each op the same factors in all orders.
 struct NoiseModel {
     double share = 0;
     int draws = 200;
@@ -20,22 +20,22 @@ struct NoiseModel {
 
 struct NoisySteps {
     std::int64_t mean = 0; ///< ns
-    std::int64_t late = 0; ///< 95 of 100 steps are at most this long
+    std::int64_t late = 0; ///< 95th percentile of the step time
 };
 
-/// The makespans of an order under noise, for plain() problems. `fused` as in scheduleOf(). The order must not
+/// The makespans of an order under noise, for plain() problems. `fused` is as in scheduleOf(). The order must not
 /// deadlock. O(draws · ops).
 [[nodiscard]] NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders,
                                     const std::vector<char>& fused, const NoiseModel& noise);
 
-/// A lower bound on the mean of any order, even one that knew the times of each draw: the mean of the draws' bounds.
-/// Empty if the draws have too many ops together, or the job is stopped.
+/// A lower bound on the mean of any order, even one chosen with knowledge of each draw's times: the mean of the draws'
+/// bounds. Empty if the draws have too many ops in total, or the job is stopped.
 [[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
                                                      const JobControl& control);
 
 /// Starting from an order, searches for one with a shorter mean over some of the draws. A move is proposed by the
-/// longest chain of one draw and carried out in all of them. It is kept if the mean is no longer than it was some moves
-/// ago (late acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
+/// longest chain of one draw and applied to all draws. It is kept if the mean is at most the mean of some moves ago
+/// (late acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
 [[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,
                                          const ImproveOptions& options, const JobControl& control);
 

@@ -7,22 +7,22 @@
 
 namespace bubblescope {
 
-/// The place in a rank's list that an op moves to. Ops in between shift by one.
+/// The position in a rank's list that an op moves to. Ops in between shift by one.
 struct OrderMove {
     std::int32_t rank = 0;
     std::int32_t from = 0;
     std::int32_t to = 0;
 };
 
-/// The times of an order under changes. Keeps each op's start and longest way to the step's end, so that judging a
-/// change only involves the ops that it moves past each other, and carrying it out only recomputes what it affects.
+/// The times of an order under changes. Stores the start of each op and the longest path from it to the end of the
+/// step. Estimating a change involves only the ops that it shifts, and applying it recomputes only what it affects.
 ///
-/// Times are those of simulate() if the problem is plain(); the step ends as defined by stepLength(). Not thread-safe.
+/// Times are those of simulate() if the problem is plain(); stepLength() defines the end of the step. Not thread-safe.
 class OrderEvaluator {
 public:
     explicit OrderEvaluator(const OrderProblem& problem);
 
-    /// Sets the order, which must have all ops of the problem. Returns false if it deadlocks; there is then no order.
+    /// Sets the order, which must have all ops of the problem. On a deadlock, returns false and sets no order.
     [[nodiscard]] bool assign(const RankOrders& orders);
 
     [[nodiscard]] const OrderProblem& problem() const { return *problem_; }
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::int64_t start(OpNumber op) const { return start_[at(op)]; }
     /// The time from the op's start to the step's end along the longest chain of ops that wait for it.
     [[nodiscard]] std::int64_t tail(OpNumber op) const { return tail_[at(op)]; }
-    /// All ops, each after those that it waits for.
+    /// All ops, each after the ops that it waits for.
     [[nodiscard]] const std::vector<OpNumber>& sorted() const { return sorted_; }
     [[nodiscard]] OpNumber previous(OpNumber op) const;
     [[nodiscard]] OpNumber next(OpNumber op) const;
@@ -42,17 +42,17 @@ public:
     [[nodiscard]] bool allowed(const OrderMove& move) const;
 
     /// The longest chain through the ops that the move shifts. The makespan after the move is at least this length, and
-    /// at most the larger of it and the present makespan, unless shifted ops wait for each other through other ranks.
+    /// at most the larger of it and the current makespan, unless shifted ops wait for each other through other ranks.
     /// Linear in the distance.
     [[nodiscard]] std::int64_t estimate(const OrderMove& move);
 
-    /// Carries out a move; if the order would deadlock, returns false and leaves it unchanged.
+    /// Applies a move. If the order would deadlock, returns false and changes nothing.
     [[nodiscard]] bool apply(const OrderMove& move);
 
-    /// With `whole`, the output of an input gradient leaves together with its weight gradient, which follows it
-    /// directly, as in a whole backward. Otherwise it leaves on its own again.
+    /// With `whole`, the output of an input gradient is sent together with its weight gradient, which follows directly,
+    /// as in a combined backward. Otherwise the output is sent separately again.
     void fuse(OpNumber input_grad, bool whole);
-    /// Fuses, all at once, those input gradients whose outputs can leave with their weight gradients without making the
+    /// Fuses in one step those input gradients whose outputs can be sent with their weight gradients without making the
     /// step longer. They must not be fused yet. O(ops · log(ops)).
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
@@ -91,18 +91,18 @@ private:
 
     const OrderProblem* problem_;
     RankOrders orders_;
-    std::vector<std::int64_t> time_, busy_, reach_; ///< reach: from an op's start to the arrival of its output
+    std::vector<std::int64_t> time_, busy_, reach_; ///< reach: time from an op's start to the arrival of its output
     std::vector<OpNumber> input_, output_;
     std::vector<std::int64_t> start_, tail_;
     std::vector<std::int32_t> place_; ///< index in the list of its rank
-    std::vector<std::int64_t> held_;  ///< memory held by the op's rank before it starts
+    std::vector<std::int64_t> held_;  ///< memory in use on the op's rank before the op starts
     std::vector<OpNumber> sorted_;
     std::vector<std::int32_t> position_; ///< index in `sorted_`
     std::vector<char> fused_;
     std::int64_t makespan_ = 0;
     std::int64_t touched_ = 0;
-    // Reused memory.
-    std::vector<std::uint64_t> late_, early_; ///< by position: starts, and tails, to recompute
+    // Buffers whose memory is reused.
+    std::vector<std::uint64_t> late_, early_; ///< bit per position: start or tail must be recomputed
     std::vector<char> marked_;
     std::vector<OpNumber> before_, after_;
     std::vector<std::int64_t> trial_;

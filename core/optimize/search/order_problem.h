@@ -16,56 +16,56 @@ namespace bubblescope {
 using OpNumber = std::int32_t;
 inline constexpr OpNumber kNoNumber = -1;
 
-/// An op that a step needs, with everything that affects its place in an order. Times are nanoseconds, memory is in the
-/// unit of the limits.
+/// An op that a step needs, with everything that affects its position in an order. Times are in nanoseconds; memory is
+/// in the unit of the limits.
 struct NeededOp {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;
     Stage stage;
     Rank rank;
     Chunk chunk;
-    std::int64_t time = 0;       ///< from its start to its end
-    std::int64_t busy = 0;       ///< from its start until its rank is free: `time`, plus a send that blocks the rank
-    std::int64_t work = 0;       ///< minimum time of its rank that it takes: less than `busy` if pairs save time
-    std::int64_t arrival = 0;    ///< from its end until its output reaches its consumer
-    OpNumber input = kNoNumber;  ///< the op of the neighbouring stage that produces its input
-    OpNumber output = kNoNumber; ///< the op that consumes its output
-    OpNumber own = kNoNumber;    ///< the op of its rank that must come before it: F for I or B, I for W
+    std::int64_t time = 0;       ///< time from start to end
+    std::int64_t busy = 0;       ///< time from start until the rank is free: `time` plus a send that blocks the rank
+    std::int64_t work = 0;       ///< minimum time that the op occupies its rank: less than `busy` if pairs save time
+    std::int64_t arrival = 0;    ///< time from the end until the output reaches its consumer
+    OpNumber input = kNoNumber;  ///< op of the neighbouring stage that produces the input
+    OpNumber output = kNoNumber; ///< op that consumes the output
+    OpNumber own = kNoNumber;    ///< op of the same rank that must precede it: F for I or B, I for W
     OpNumber own_next = kNoNumber;
-    std::int64_t takes = 0;     ///< memory taken when it starts
-    std::int64_t frees = 0;     ///< memory freed when it ends
-    std::int64_t workspace = 0; ///< additional, while it runs
+    std::int64_t takes = 0;     ///< memory allocated when the op starts
+    std::int64_t frees = 0;     ///< memory freed when the op ends
+    std::int64_t workspace = 0; ///< additional memory while the op runs
 };
 
 struct MemoryLimits {
     /// Per rank, the maximum number of activations, counted as in peakActivations(); empty = no limit, one entry = the
-    /// same for all.
+    /// same limit for all ranks.
     std::vector<int> activations = {};
-    /// The memory of all stages in bytes, and the limit per rank: empty = no limit, one entry = the same for all ranks.
+    /// The memory of all stages in bytes, and the limit per rank: empty = no limit, one entry = limit for every rank.
     std::optional<MemoryModel> model = {};
     std::vector<std::int64_t> bytes = {};
 };
 
-/// The parts of a step, in any order.
+/// The contents of a step, regardless of the order.
 struct OrderSizes {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
-    /// Micro-batches of a second pipeline, for Placement::Bidirectional; included in `microbatches`.
+    /// Number of micro-batches of a second pipeline, for Placement::Bidirectional; included in `microbatches`.
     int second = 0;
-    /// Copies of the second pipeline's model (StageWays); each takes the same number of micro-batches, the first copy
-    /// the first ones.
+    /// Number of copies of the second pipeline's model (StageWays). Each runs the same number of micro-batches,
+    /// starting with the first copy.
     int second_copies = 1;
-    bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
-    /// Per rank, the time of the work between its last op and the end of the step, such as its optimizer; empty =
-    /// nothing.
+    bool pairs = false; ///< true if forwards and gradients may run as pairs, which take costs.overlapped
+    /// Time of the work between the last op of each rank and the end of the step, such as its optimizer; empty =
+    /// none.
     std::vector<TimeNs> after = {};
 };
 
-/// The ops of one step, to be arranged by an order. Immutable.
+/// The ops of one step, to be put into an order. Immutable.
 ///
-/// Ops of two pipelines that share the ranks (Placement::Bidirectional): the first `microbatches` − `second` run on the
-/// first, the others on the second.
+/// With two pipelines that share the ranks (Placement::Bidirectional), the first `microbatches` − `second`
+/// micro-batches run on the first pipeline, the others on the second.
 class OrderProblem {
 public:
     struct Sizes : OrderSizes {
@@ -73,10 +73,10 @@ public:
         bool split = true; ///< backwards are I and W; otherwise B
     };
 
-    /// `costs` gives times by stage if stages differ, and must outlive this object. Errors: Usage if copies of a second
-    /// pipeline do not fit or do not share its micro-batches evenly, or if times do not cover every stage, exceed 64
-    /// bits in sum, or make pairs shorter than one of their halves; Input, naming the rank, if memory cannot hold even
-    /// one micro-batch.
+    /// `costs` provides times by stage if stages differ, and must outlive this object. Errors: Usage if copies of a
+    /// second pipeline do not fit or do not share its micro-batches evenly, or if times do not cover every stage,
+    /// exceed 64 bits in sum, or make pairs shorter than one of their halves; Input, with the rank, if memory cannot
+    /// hold a single micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
 
@@ -85,20 +85,20 @@ public:
     [[nodiscard]] OpNumber size() const { return static_cast<OpNumber>(ops_.size()); }
     [[nodiscard]] const NeededOp& op(OpNumber number) const { return ops_[static_cast<std::size_t>(number)]; }
     [[nodiscard]] const std::vector<NeededOp>& ops() const { return ops_; }
-    /// Per rank; the largest integer if there is no limit.
+    /// Memory limit of a rank; the largest integer if there is no limit.
     [[nodiscard]] std::int64_t capacity(Rank rank) const { return capacity_[rank.index()]; }
     /// The work after the last op of a rank before the step ends.
     [[nodiscard]] std::int64_t after(Rank rank) const { return after_[rank.index()]; }
     [[nodiscard]] bool limited() const { return limited_; }
-    [[nodiscard]] bool bytes() const { return bytes_; } ///< memory is in bytes; otherwise in activations
-    /// True if all micro-batches of a stage take the same times: orders then only differ in kinds and stages.
+    [[nodiscard]] bool bytes() const { return bytes_; } ///< true if memory is in bytes, false if it is in activations
+    /// True if all micro-batches of a stage take the same times: orders then differ only in kinds and stages.
     [[nodiscard]] bool uniform() const { return uniform_; }
     /// True if busy times and arrivals are the only costs of transfers, and ops run one by one. Otherwise a schedule
-    /// must be simulated to be judged.
+    /// can only be evaluated by simulation.
     [[nodiscard]] bool plain() const { return plain_; }
     /// The same problem with other op times, by number. For plain() problems.
     [[nodiscard]] OrderProblem withTimes(const std::vector<std::int64_t>& times) const;
-    /// True if an input gradient and its weight gradient take as long as a whole backward.
+    /// True if an input gradient and its weight gradient take as long as a combined backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
     /// The F, the B or I, or the W of a micro-batch and stage; kNoNumber if there is none.
     [[nodiscard]] OpNumber find(OpKind kind, Microbatch microbatch, Stage stage) const;
@@ -125,20 +125,20 @@ private:
 /// Per rank, its ops in execution order.
 using RankOrders = std::vector<std::vector<OpNumber>>;
 
-/// The time from the start of a simulated step to the last end of an op and of what follows on its rank;
-/// StepTimeline::wall() if nothing does.
+/// The time from the start of a simulated step to the last end of an op or of the work that follows on its rank.
+/// Without such work, this is StepTimeline::wall().
 [[nodiscard]] TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step);
 
 /// The schedule of an order. `fused` (per op, or empty) marks input gradients followed directly by their weight
-/// gradient: the two become a whole backward.
+/// gradient, which are merged into a combined backward.
 [[nodiscard]] Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders,
                                   const std::vector<char>& fused = {});
 
-/// Makes overlapped pairs of neighbours, a forward and a gradient of another micro-batch, from the first op on.
+/// Merges each forward and adjacent gradient of another micro-batch into a pair, starting with the first op.
 void pairNeighbours(Schedule& schedule);
 
-/// The order of a schedule whose ops fit the problem: overlapped pairs run one after the other, whole backwards become
-/// I and W if the problem splits them. None if the ops differ.
+/// The order of a schedule whose ops match the problem. Overlapped pairs run one after the other, and combined
+/// backwards become I and W if the problem splits them. None if the ops differ.
 [[nodiscard]] std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule);
 
 /// True if no rank exceeds its capacity.

@@ -33,19 +33,19 @@ struct SearchRequest : OrderSizes {
     std::function<Result<StepTimeline>(const Schedule&)> step;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
-    std::optional<MemoryModel> stages; ///< memory stage by stage, if `model` is not set
+    std::optional<MemoryModel> stages; ///< memory per stage, if `model` is not set
     std::vector<std::int64_t> bytes;   ///< as in MemoryLimits
-    /// If set, orders are rated by the mean step, plus the time by which 95 of 100 steps exceed those of the best
-    /// family.
+    /// If set, orders are rated by the mean step time, plus the time by which the 95th percentile exceeds that of the
+    /// best family.
     std::optional<NoiseModel> noise;
-    std::optional<TimeNs> time_limit; ///< limit on the search; a round that exceeds it is dropped
-    std::optional<int> rounds;        ///< at most this many rounds
-    std::int64_t effort = 4'000'000;  ///< ops examined, per task of a round
+    std::optional<TimeNs> time_limit; ///< time limit of the search; a round that exceeds it is discarded
+    std::optional<int> rounds;        ///< maximum number of rounds
+    std::int64_t effort = 4'000'000;  ///< number of ops to examine per task of a round
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };
 
-/// A schedule of the registry that fits into the memory.
+/// A schedule from the registry that fits into the memory.
 struct FamilyStep {
     std::string name;
     std::string flavor;
@@ -53,54 +53,54 @@ struct FamilyStep {
     std::optional<NoisySteps> noisy;
 };
 
-/// The result so far: after the families, after the orders made by rules, and after each round.
+/// An intermediate result: after the families, after the orders built by rules, and after each round.
 struct SearchProgress {
     int rounds = 0;
-    TimeNs makespan{0}; ///< of the best order so far
+    TimeNs makespan{0}; ///< makespan of the best order so far
     TimeNs bound{0};
-    const Sentence& reason;                       ///< of the bound
-    const std::optional<FamilyStep>& best_family; ///< none if none fits into the memory
-    const std::function<Schedule()>& best;        ///< makes the best order so far; O(ops)
+    const Sentence& reason;                       ///< reason for the bound
+    const std::optional<FamilyStep>& best_family; ///< best family; null if none fits into the memory
+    const std::function<Schedule()>& best;        ///< returns the best order so far; O(ops)
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
-/// Returns false to end the search, whose result is then the best order so far. Called on the thread that called
-/// searchOrder(); the references are valid during the call.
+/// Return false to end the search; the result is then the best order so far. Called on the thread that called
+/// searchOrder(). References are valid during the call.
 using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
     Schedule schedule;
-    TimeNs makespan{0};                    ///< of the simulated step, plus `after`: see stepLength()
-    TimeNs bound{0};                       ///< no order within the memory is shorter
-    Sentence reason;                       ///< of the bound
-    bool proven = false;                   ///< makespan equals the bound, or all orders have been ruled out
-    std::optional<FamilyStep> best_family; ///< none if none fits into the memory
+    TimeNs makespan{0};                    ///< makespan of the simulated step plus `after`: see stepLength()
+    TimeNs bound{0};                       ///< lower bound for orders within the memory
+    Sentence reason;                       ///< reason for the bound
+    bool proven = false;                   ///< true if the makespan equals the bound or no order is shorter
+    std::optional<FamilyStep> best_family; ///< best family; none if no family fits into the memory
     std::vector<int> peak_activations;     ///< per rank
     std::optional<NoisySteps> noisy;
     std::optional<std::int64_t> noisy_bound; ///< lower bound on the mean of any order: noisyBound()
     int rounds = 0;
-    bool stopped = false;     ///< stopped by the caller or the time limit before the bound was reached or all rounds
-                              ///< were done
-    std::int64_t judged = 0;  ///< moves whose effect was estimated
-    std::int64_t moves = 0;   ///< moves carried out
+    bool stopped = false;     ///< true if stopped by the caller or the time limit before reaching the bound or the last
+                              ///< round
+    std::int64_t judged = 0;  ///< number of moves whose effect was estimated
+    std::int64_t moves = 0;   ///< number of moves applied
     std::int64_t touched = 0; ///< ops examined
 
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
 
-/// Usage error if sizes are impossible or too large to search.
+/// Error: Usage if sizes are impossible or too large to search.
 [[nodiscard]] Status checkSizes(const SearchRequest& request);
 
-/// Searches for the order with the shortest step. It starts from all families that fit into the memory and from orders
-/// made by rules (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse
-/// than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time limit
-/// only decides after which round the search ends. If even the starts take longer, those made by then are used, at
-/// least one.
+/// Searches for the order with the shortest step. The search starts from all families that fit into the memory and from
+/// orders built by rules (list_order.h). The best of them are improved round by round (improve.h). The result is never
+/// worse than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time
+/// limit determines only the last round. If the time limit ends before all start orders are built, those built by then
+/// are used, at least one.
 ///
 /// If transfers queue or block ranks (OrderProblem::plain() is false, or request.step is set), orders are first
-/// improved as if they did not, and then judged and adjusted with a simulation, which takes longer.
+/// improved without these effects, and then evaluated and adjusted by simulation, which takes longer.
 ///
-/// Errors: Usage for impossible sizes; Cancelled, if `control` stopped it before any order was found; Input, naming the
-/// rank whose memory cannot hold one micro-batch, or if all orders found deadlock.
+/// Errors: Usage for impossible sizes; Cancelled if `control` stops the search before any order is found; Input, with
+/// the rank whose memory cannot hold one micro-batch, or if all orders found deadlock.
 [[nodiscard]] Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control,
                                              const SearchWatch& watch = {});
 

@@ -7,13 +7,13 @@
 
 namespace bubblescope {
 
-/// A lower bound on the step of any order of a problem.
+/// A lower bound on the step time of any order of a problem.
 struct StepBound {
     std::int64_t time = 0; ///< ns
     Sentence reason;
 };
 
-/// The maximum of three kinds of bound, each valid for any order within the memory:
+/// The maximum of three kinds of bounds, each valid for any order within the memory:
 ///
 /// - Chain: one micro-batch passes all stages and back.
 /// - Work: a rank runs one op at a time, each within its bounds of chain_times.h. For any set of its ops: the
@@ -23,7 +23,7 @@ struct StepBound {
 ///   into the rank's memory times the step. Before its first gradient, a rank only runs forwards, and only as many as
 ///   fit; after its last one, only the weight gradients of what it still holds.
 ///
-/// Valid in every send mode, because transfers take no less time in the other modes. Takes as long as queueTimes().
+/// Valid in every send mode, because transfers do not take less time in the other modes. Takes as long as queueTimes().
 [[nodiscard]] StepBound stepBound(const OrderProblem& problem);
 
 } // namespace bubblescope
