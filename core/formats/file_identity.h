@@ -10,24 +10,24 @@
 #include <string_view>
 #include <vector>
 
-// Identifies files, where several files make one trace: their ranks, contradictions, copies.
+// Identification of files if a trace consists of several: their ranks, contradictions, copies.
 namespace bubblescope {
 
-/// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
+/// The number after the last "rank" in a file name, as in rank3_trace.json or trace-rank-03.pftrace.
 [[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
-/// The rank given by names around a file: its own, that of a profiler_info_N.json next to it or above it (Ascend), or
-/// that of its folders, as in rank_3/trace.json.
+/// The rank in the names around a file: its own name, that of a profiler_info_N.json in the same folder or above
+/// (Ascend), or those of its folders, as in rank_3/trace.json.
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
-/// Gives files without a recorded rank the one in their names (TraceFile::named_rank). If several files record the same
-/// rank and their names differ, all take the rank in their name (problem "rank-contradiction").
+/// Assigns the rank in the name to files without a recorded rank (TraceFile::named_rank). If several files record the
+/// same rank and their names differ, all get the rank in their name (problem "rank-contradiction").
 void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 
-/// Finds files with the same content as another one, such as rank0.json next to rank0.json.gz.
+/// Finds files with the same content, such as rank0.json and rank0.json.gz in one folder.
 class CopyFinder {
 public:
-    /// The earlier file that this one copies; nothing for the first. `builder` must contain only this file.
+    /// The earlier file that this one is a copy of; none for the first. `builder` must contain only this file.
     [[nodiscard]] std::optional<std::filesystem::path> copyOf(TraceBuilder& builder);
 
 private:

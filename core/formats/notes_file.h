@@ -10,29 +10,29 @@
 
 namespace bubblescope {
 
-/// A user's remark about an interval of a trace, or about a moment (`begin` = `end`). Times are those of the trace, so
-/// that a note keeps its place however the trace is opened.
+/// A user's remark about an interval or a moment (`begin` = `end`) of a trace. Times are those of the trace, so that a
+/// note keeps its position however the trace is opened.
 struct Note {
     TimeNs begin{0};
     TimeNs end{0};
-    std::optional<int> rank; ///< none: the whole trace
+    std::optional<int> rank; ///< none: all ranks
     std::string text;        ///< UTF-8, may be empty
 
     friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// The file with a trace's notes: next to the file or directory, its name with ".notes.json" appended. If several files
-/// are opened together, the file is next to the first of them.
+/// The file for a trace's notes. It is in the folder of the trace file or directory; its name is the trace's name
+/// followed by ".notes.json". If several files are opened together, the name is derived from the first one.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
-/// True if a file name is a result of notesFileOf(): such a file is not a trace, although it is in the same folder.
+/// True if the file name is a result of notesFileOf(). Such a file is not a trace, although it is in the same folder.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
-/// The notes in the file's order; empty if there is no such file. Unknown fields are dropped. Errors: Input for a file
-/// that cannot be read or is not a list of notes.
+/// The notes in the order of the file; empty if there is no such file. Unknown fields are dropped. Errors: Input for a
+/// file that cannot be read or is not a list of notes.
 [[nodiscard]] Result<std::vector<Note>> readNotes(const std::filesystem::path& file);
 
-/// Replaces the whole file, or removes it if there are no notes. Errors: Input if it cannot be written, or if the
+/// Replaces the file, or removes it if there are no notes. Errors: Input if the file cannot be written, or if an
 /// existing file is not a list of notes, because other files are never overwritten.
 [[nodiscard]] Status writeNotes(const std::filesystem::path& file, const std::vector<Note>& notes);
 

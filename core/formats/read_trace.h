@@ -18,17 +18,17 @@ namespace bubblescope {
 
 struct InputFile {
     std::filesystem::path path;
-    bool named = false; ///< named by the user, not found below a folder
+    bool named = false; ///< true if specified by the user, false if found below a folder
     std::uint64_t bytes = 0;
-    std::uint64_t first_bytes = 0; ///< read only this many bytes, as if the file ended there; 0: all
+    std::uint64_t first_bytes = 0; ///< number of bytes to read, as if the file ended there; 0 = all
 };
 
-/// The files that paths name or contain. Below folders, takes files whose content looks like a trace, sorted by path
-/// with numbers compared as numbers. Errors: Input for a path that does not exist, and if no file is found.
+/// The files at the given paths or below them. Below folders, includes files whose content looks like a trace, sorted
+/// by path with numbers compared as numbers. Errors: Input for a path that does not exist, and if no file is found.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 struct ReadOptions {
-    /// If not 0, reads only this many unpacked bytes, from the beginnings of all files together.
+    /// If not 0, reads only this many unpacked bytes in total, from the beginnings of all files.
     std::uint64_t first_bytes = 0;
     TraceRules rules = {};
 };
@@ -39,29 +39,29 @@ struct ReadTraces {
     std::vector<Diagnostic> problems;
 };
 
-/// Reads files, and every trace file below folders, into one trace; its files()[i] are in the given order, those of a
-/// folder by path. Detects formats by content and decompresses files; ranks come from settleRanks(). A file of several
-/// processes becomes several files (ProcessSplitter); copies of another file are left out. Below a folder, files of
-/// other kinds are skipped. An unusable file is a diagnostic as long as another one is usable. Progress counts the
-/// bytes of the files. Errors: Input, Cancelled.
+/// Reads files, and every trace file below folders, into one trace. Its files()[i] are in the given order; those in a
+/// folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
+/// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
+/// left out. Below a folder, files of other kinds are skipped. An unusable file is a diagnostic as long as another one
+/// is usable. Progress counts the bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const ReadOptions& options = {});
 
 /// The result of reading one file.
 struct FileOutcome {
     std::optional<Error> unusable;
-    bool ignored = false; ///< found below a folder and not a trace, so not in the builder
+    bool ignored = false; ///< true if found below a folder and not a trace, so not in the builder
     std::vector<Diagnostic> problems;
 };
 
-/// Reads an SQLite file of a profiler: an export of Nsight Systems, or a file of ROCm's profilers. Errors: Input for
+/// Reads a profiler's SQLite file: an export from Nsight Systems, or a file from ROCm's profilers. Errors: Input for
 /// other and for damaged databases; Cancelled.
 [[nodiscard]] Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 
 /// Files that have been read and are ready to be finished.
 struct ReadFiles {
-    TraceBuilder builder; ///< contains all of them; unusable ones have no format
+    TraceBuilder builder; ///< contains all files; unusable ones have no format
     std::vector<FileOutcome> outcomes;
 };
 

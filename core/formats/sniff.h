@@ -20,16 +20,16 @@ enum class FileFormat {
     Unknown
 };
 
-/// Detects a file's format from its beginning. 256 bytes are enough, except for logs, whose relevant lines may come
-/// later, within the first megabyte. Ignores file names, because traces come under all sorts of names.
+/// Detects the format of a file from its beginning. 256 bytes are enough, except for logs, whose relevant lines may
+/// come later in the first megabyte. Ignores file names, because they are not reliable for traces.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
 
-/// Advice about an XPlane file.
+/// Advice for converting an XPlane file.
 inline constexpr std::string_view kXPlaneAdvice =
     "open the trace.json.gz that the profiler wrote next to it, or create one with TensorBoard's profile plugin";
 
-/// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classifies by the
-/// file's beginning, and for proprietary formats by its name.
+/// Advice for a file that no reader accepts. For known formats, explains how to convert the file to a readable one.
+/// Detects formats by the beginning of the file, and proprietary formats by its name.
 [[nodiscard]] std::string_view conversionAdvice(std::string_view name, std::string_view beginning);
 
 } // namespace bubblescope

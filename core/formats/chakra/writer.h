@@ -7,16 +7,16 @@
 #include <filesystem>
 
 /// Execution traces of MLCommons Chakra (schema/protobuf/et_def.proto), the input of network simulators such as
-/// ASTRA-sim: one graph of nodes per rank, each message preceded by its length as a varint.
+/// ASTRA-sim. A trace has one graph of nodes per rank. Each message is preceded by its length as a varint.
 namespace bubblescope::chakra {
 
-/// Writes a step as one file "rank.<R>.et" per rank in `folder`, which is created if needed; simulators take the rank
+/// Writes a step as one file "rank.<R>.et" per rank in `folder`, which is created if needed. Simulators take the rank
 /// from this part of the name. An op is a COMP_NODE with its duration in microseconds, rounded so that sums over a rank
-/// are off by at most half a microsecond; the halves of an overlapped pair are one node. A transfer between ranks is a
+/// are off by at most half a microsecond. The halves of an overlapped pair form one node. A transfer between ranks is a
 /// COMM_SEND_NODE and a COMM_RECV_NODE with the same tag and `transfer_bytes`. All dependencies are data dependencies,
-/// because simulators ignore others: an op depends on the previous op of its rank, on what it receives, and on its
-/// producer on the same rank; a send depends on its op. Waiting is not part of the trace. Errors: Input if a file
-/// cannot be written.
+/// because simulators ignore others: an op depends on the previous op of its rank, on its receives, and on its producer
+/// on the same rank; a send depends on its op. Waiting is not part of the trace. Errors: Input if a file cannot be
+/// written.
 [[nodiscard]] Status writeStep(const std::filesystem::path& folder, const StepTimeline& step,
                                std::int64_t transfer_bytes);
 

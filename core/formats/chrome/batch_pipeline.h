@@ -14,16 +14,16 @@
 
 namespace bubblescope::chrome {
 
-/// Parses a large array of events on all cores, ahead of a reader that goes through it in order.
+/// Parses a large array of events on all cores, ahead of a reader that processes the array in order.
 ///
-/// The end of an event is known only after reading everything before it. The text is therefore cut at places that look
-/// like a border between two events, and a piece is used only if the reader arrives exactly at its start and it was
-/// parsed as complete events, which implies that it ends at a border. After a wrong guess, the reader continues on its
-/// own until it reaches the start of a later piece. The result is the same as without this class, except that a damaged
-/// event that contains a bracket of the wrong kind may be read.
+/// The end of an event is known only after reading everything before it. The text is therefore cut at likely borders
+/// between events. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
+/// events, which implies that it ends at a border. After a wrong guess, the reader parses on its own until it reaches
+/// the start of a later piece. The result is the same as without this class, except that a damaged event that contains
+/// a bracket of the wrong kind may be accepted.
 ///
-/// Small texts are cut in the same way, but each piece is parsed when it is taken, by the thread that takes it, because
-/// waking other threads would take longer. These pieces are so small that they and their events stay in the cache.
+/// Small texts are cut in the same way. Each piece is then parsed when it is requested, in the requesting thread,
+/// because waking other threads would take longer. Such small pieces and their events stay in the cache.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
@@ -31,33 +31,33 @@ public:
     [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
     enum class Threads { All, ThisOne };
-    /// Complete texts of fewer bytes are best parsed by one thread, in pieces of this size.
+    /// Complete texts with fewer bytes are parsed fastest by one thread, in pieces of this size.
     static constexpr std::size_t kForOneThread = std::size_t{4} << 20;
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
-    /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of its first event. Pieces have at
-    /// least `piece_bytes`; towards the end of the text, each has half of the rest. Texts shorter than two pieces are
-    /// not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a mapped
-    /// file that another program may write to), its pieces are not copied.
+    /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of the first event. Pieces have at
+    /// least `piece_bytes`; near the end of the text, each has half of the rest. Texts shorter than two pieces are not
+    /// parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a mapped file
+    /// that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
 
-    /// Call this when the text has grown; it must begin at the same address.
+    /// Call this function when the text has grown. The text must start at the same address.
     void extend(std::string_view text, bool complete);
-    /// The amount of text after the reader's position that keeps all cores busy.
+    /// Number of bytes after the reader's position that keep all cores busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {
         std::size_t begin = 0;
-        std::size_t end = 0; ///< offset after its last event
-        EventBatch batch;    ///< its texts include those of the previous piece, if that is the same object
+        std::size_t end = 0; ///< offset after the last event
+        EventBatch batch;    ///< its texts include those of the previous piece if both use the same object
     };
-    /// The piece that begins at `offset`; waits if it is still being parsed. Null if there is no usable one. Valid
-    /// until the next call. Drops pieces that begin before `offset`.
+    /// The piece that starts at `offset`; waits if the piece is still being parsed. Null if there is no usable piece.
+    /// Valid until the next call. Drops pieces that start before `offset`.
     [[nodiscard]] const Piece* take(std::size_t offset);
 
-    /// The next offset after `offset` that looks like the start of an event, whatever precedes it. Reading may continue
-    /// there after a damaged event. `within` bounds the search.
+    /// The next offset after `offset` that looks like the start of an event, regardless of the preceding text. Reading
+    /// can continue there after a damaged event. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:
@@ -71,14 +71,14 @@ private:
     std::size_t max_ahead_ = 0; ///< number of pieces; 0 if none are parsed ahead
     std::size_t next_begin_;    ///< start of the piece after those ahead
     std::size_t no_border_before_ =
-        0; ///< before this offset the reader continues on its own, because it knows where the array ends
+        0; ///< before this offset, the reader works on its own, because it knows the end of the array
     bool complete_;
-    std::size_t searched_ = 0; ///< for an incomplete text: no border was found up to here
+    std::size_t searched_ = 0; ///< for an incomplete text: end of the range without a border
 
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< currently unused
 
-    // Used if one thread does everything:
+    // Used for single-threaded parsing:
     Threads threads_;
     bool stays_;
     EventParser parser_;
@@ -88,7 +88,7 @@ private:
     std::unique_ptr<Piece> taken_;
     std::deque<std::size_t> begins_; ///< start offsets of the pieces ahead, in order
     OrderedTasks<std::unique_ptr<Piece>>
-        pieces_; ///< null for pieces that could not be parsed; last, because they use the members above
+        pieces_; ///< null for pieces that could not be parsed; last member, because tasks use the members above
 };
 
 } // namespace bubblescope::chrome

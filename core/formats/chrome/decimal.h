@@ -7,9 +7,9 @@
 
 namespace bubblescope::chrome {
 
-/// Converts a JSON number of microseconds to nanoseconds from its digits: exact to the nanosecond over the range of
-/// int64, where a double would be off by hundreds. Rounds finer digits; supports exponents. Nothing if the text is not
-/// a number or the time exceeds int64.
+/// Converts the digits of a JSON number of microseconds to nanoseconds. Exact to the nanosecond over the range of
+/// int64, where a double would be off by hundreds. Rounds finer digits; supports exponents. None if the text is not a
+/// number or the time exceeds int64.
 [[nodiscard]] std::optional<TimeNs> microsecondsToNs(std::string_view number);
 
 } // namespace bubblescope::chrome

@@ -8,15 +8,15 @@
 
 namespace bubblescope::chrome {
 
-/// Decimal digits, read eight at a time from a text that must be followed by eight readable bytes.
+/// Decimal digits, read eight at a time from a text. Eight bytes after the text must be readable.
 struct Digits {
     std::uint64_t value = 0;
     int count = 0;
     const char* end = nullptr;
 
-    static constexpr int kMost = 18; ///< values with this many digits fit into 63 bits
+    static constexpr int kMost = 18; ///< numbers with this many digits fit into 63 bits
 
-    /// The digits at `at`. If there are more than kMost, the count is greater than kMost and the value is meaningless.
+    /// Parses the digits at `at`. If there are more than kMost, the count exceeds kMost and the value is invalid.
     [[nodiscard]] static Digits at(const char* at) {
         static_assert(std::endian::native == std::endian::little);
         constexpr std::uint64_t kEach = 0x0101010101010101;
@@ -24,7 +24,7 @@ struct Digits {
         while (found.count <= kMost) {
             std::uint64_t bytes = 0;
             std::memcpy(&bytes, found.end, sizeof bytes);
-            bytes ^= kEach * '0'; // turns digits into their values
+            bytes ^= kEach * '0'; // converts digits to their values
             const std::uint64_t others = ((bytes + kEach * (0x80 - 10)) | bytes) & (kEach * 0x80);
             const int count = others == 0 ? 8 : std::countr_zero(others) / 8;
             if (count == 0) break;
@@ -40,7 +40,7 @@ struct Digits {
                                                           100'000, 1'000'000, 10'000'000, 100'000'000};
 
 private:
-    /// The value of eight digits, the first in the lowest byte: combines pairs, then fours, then all.
+    /// The value of eight digits, with the first digit in the lowest byte. Combines pairs, then fours, then all.
     [[nodiscard]] static std::uint64_t valueOf(std::uint64_t digits) {
         constexpr std::uint64_t kPair = 0x000000FF000000FF;
         digits = digits * 10 + (digits >> 8U);
@@ -48,7 +48,7 @@ private:
     }
 };
 
-/// The integer that ends at `end`, if it is written plainly and certainly fits.
+/// Parses the integer that ends at `end`, if it has a simple form and cannot overflow.
 [[nodiscard]] inline std::optional<std::int64_t> plainInteger(const char* begin, const char* end) {
     const bool negative = *begin == '-';
     const Digits digits = Digits::at(begin + (negative ? 1 : 0));
@@ -57,7 +57,7 @@ private:
     return negative ? -value : value;
 }
 
-/// The number without sign and exponent that ends at `end`, in thousandths, if it has at most three decimals.
+/// Parses the number that ends at `end`, in thousandths, if it has at most three decimals. Excludes sign and exponent.
 [[nodiscard]] inline std::optional<std::int64_t> plainThousandths(const char* begin, const char* end) {
     const Digits whole = Digits::at(begin);
     if (whole.count > Digits::kMost - 3) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace bubblescope::chrome {
 
-/// Takes rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. Keeps
-/// the rank that the file already has. Returns the rank that the object states.
+/// Reads rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. An
+/// existing rank of the file is kept. Returns the rank in the object.
 std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file);
 
 } // namespace bubblescope::chrome

@@ -6,42 +6,42 @@
 
 namespace bubblescope::chrome {
 
-/// Finds places where an entry of the array of events probably begins, without reading the text before them: "} ,"
-/// followed by an object that has a phase ("ph") among its own keys, whatever its first key and however the file is
-/// spaced. Objects in args have no phase; if one does, or if a text contains something similar, the place found is
+/// Finds likely starts of entries in the array of events, without parsing the preceding text. A likely start is "}
+/// ," followed by an object with a phase ("ph") among its own keys, regardless of its first key and of spacing.
+/// Objects in args have no phase. If one has a phase, or if a text contains something similar, the result is
 /// wrong.
 ///
-/// All searches together take time in proportion to the text.
+/// All searches together take time proportional to the length of the text.
 class EventBorders {
 public:
     explicit EventBorders(std::string_view text, bool complete = true) { extend(text, complete); }
 
-    /// Call this when the text has grown; it must begin at the same address. Until it is `complete`, places near its
-    /// end are not found.
+    /// Call this function when the text has grown. The text must start at the same address. Until it is `complete`,
+    /// starts near its end are not found.
     void extend(std::string_view text, bool complete);
-    /// The offset at which searches end.
+    /// Offset at which searches end.
     [[nodiscard]] std::size_t known() const { return known_; }
 
-    /// The first such place after `offset`, within `within` bytes. An object that is damaged, or too long to be read up
-    /// to its phase, counts if its first key is a key of events.
+    /// The first likely start after `offset`, within `within` bytes. An object that is damaged or too long for reading
+    /// up to its phase is accepted if its first key is a key of events.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
-    /// Like after(), but following damage, where brackets and commas may be missing: an object that is not preceded by
-    /// a colon, or that begins with its phase.
+    /// Like after(), for damaged text in which brackets and commas may be missing. Finds an object that is not preceded
+    /// by a colon, or that starts with its phase.
     [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
 
-    /// True if the object at the beginning of a text is an event: it has a phase, or it is damaged and begins like one.
+    /// True if the object at the beginning of a text has a phase or is damaged and starts like an event.
     [[nodiscard]] static bool beginsEvent(std::string_view text);
 
-    /// Total bytes that searches have read in objects to find their phase.
+    /// Total bytes read by searches to find the phase of objects.
     [[nodiscard]] std::size_t bytesLookedAt() const { return looked_at_; }
 
 private:
-    /// True if an event probably begins at the brace. Otherwise moves `at` to the place where the next one may begin.
+    /// True if an event probably starts at the brace. Otherwise moves `at` to the next possible start.
     [[nodiscard]] bool isEvent(std::size_t brace, std::size_t& at);
 
     std::string_view text_;
-    std::size_t known_ = 0; ///< objects that begin before this can be read up to their phase, or as far as necessary
+    std::size_t known_ = 0; ///< objects that start before this offset can be read up to their phase
     std::size_t looked_at_ = 0;
 };
 

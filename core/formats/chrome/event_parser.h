@@ -17,11 +17,11 @@
 
 namespace bubblescope::chrome {
 
-/// A pid or tid: a number (possibly written as text) or a text.
+/// A pid or tid: a number (possibly as text) or a text.
 struct RowId {
     bool is_text = false;
-    std::int64_t number = 0;    ///< for a text, its StringId
-    std::uint32_t document = 0; ///< in a file of several, see EventSink::stateRank()
+    std::int64_t number = 0;    ///< for a text, the StringId
+    std::uint32_t document = 0; ///< index of the document, for files with several; see EventSink::stateRank()
 
     friend bool operator==(const RowId&, const RowId&) = default;
     friend auto operator<=>(const RowId&, const RowId&) = default;
@@ -33,14 +33,14 @@ inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max
 struct Event {
     char phase = 0;
     char scope = 't';              ///< scope of an instant: 't'hread, 'p'rocess or 'g'lobal
-    bool has_time = false;         ///< has a `ts`, even if that is not a time
-    bool has_duration : 1 = false; ///< has a `dur`, even if that is not a duration
+    bool has_time = false;         ///< true if there is a `ts`, even if it is not a time
+    bool has_duration : 1 = false; ///< true if there is a `dur`, even if it is not a duration
     bool has_id : 1 = false;
-    bool has_global_id : 1 = false; ///< the id is the same in all processes
+    bool has_global_id : 1 = false; ///< true if the id is valid in all processes
     bool has_tid : 1 = false;
-    bool binds_enclosing = false; ///< a flow's end binds to the slice around it, not to the next one
-    bool flows_in = false;        ///< `bind` is an arrow that ends at or passes through here
-    bool flows_out = false;       ///< `bind` is an arrow that begins at or passes through here
+    bool binds_enclosing = false; ///< true if a flow's end binds to the enclosing slice, not to the next one
+    bool flows_in = false;        ///< true if `bind` is an arrow that ends at or passes through this event
+    bool flows_out = false;       ///< true if `bind` is an arrow that starts at or passes through this event
     std::uint64_t offset = 0;     ///< offset of the entry in the file
     std::optional<TimeNs> time;
     std::optional<TimeNs> duration;
@@ -48,20 +48,20 @@ struct Event {
     StringId category = 0;
     RowId pid;
     RowId tid;
-    std::uint64_t id = 0;         ///< for flows, counters and asynchronous slices: the number, or a hash of the text
-    std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, in the form of `id`
+    std::uint64_t id = 0;         ///< id of flows, counters and asynchronous slices: the number, or a hash of the text
+    std::uint64_t bind = 0;       ///< id of an arrow specified in a slice, in the form of `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
     std::uint32_t args_size = 0;  ///< length of that JSON object
 
-    /// True for `{}`, which some writers put after the last event.
+    /// True for `{}`, which some writers append after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
-/// Recently interned texts of a pool, found without the pool's hash table, because most events have the same name as a
-/// recent one.
+/// Recently interned texts of a pool. Finds them without the pool's hash table, because most events have the same name
+/// as a recent one.
 class RecentTexts {
 public:
-    /// Like StringPool::intern(), which it calls on `pool` if necessary; always pass the same pool. `hash` may be any
+    /// Like StringPool::intern(), which is called on `pool` if necessary. Always pass the same pool. `hash` can be any
     /// hash of the text.
     [[nodiscard]] StringId intern(std::string_view text, std::uint64_t hash, StringPool& pool) {
         if (text.empty()) return 0;
@@ -85,12 +85,12 @@ private:
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
-    RecentTexts recent; ///< recent ones of `texts`
+    RecentTexts recent; ///< recently used entries of `texts`
     TextFlaws flaws;
-    std::string mended; ///< if not empty, args are in it instead of in the file
+    std::string mended; ///< if not empty, contains the args instead of the file
 };
 
-/// Parses events. simdjson's first stage finds keys, values and brackets. Not thread-safe.
+/// Parses events. The first stage of simdjson finds keys, values and brackets. Not thread-safe.
 class EventParser {
 public:
     EventParser();
@@ -98,16 +98,16 @@ public:
     EventParser(const EventParser&) = delete;
     EventParser& operator=(const EventParser&) = delete;
 
-    /// Appends the events of a text that contains one or more of them, separated by commas. For any other text returns
-    /// false and keeps the batch's events; the batch may then have additional texts. `offset` is where the text begins
-    /// in the file.
+    /// Appends the events of a text that contains one or more events, separated by commas. For any other text, returns
+    /// false and does not change the batch's events; texts may have been added to the batch. `offset` is the start of
+    /// the text in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
-    /// Like parse(), but without copying the text. It must end with a brace and be followed by kBehind readable bytes,
-    /// and nothing may change it meanwhile.
+    /// Like parse(), but without copying the text. The text must end with a brace, be followed by kBehind readable
+    /// bytes, and not change during the call.
     [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
     static constexpr std::size_t kBehind = 64;
-    /// Like parse(), for a text that may continue after the array with the events. Returns the number of bytes that the
-    /// events take; nothing if parse() would return false.
+    /// Like parse(), for a text that may continue after the array of events. Returns the number of bytes of the events;
+    /// none if parse() would return false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
     /// The integer in a top-level value: a number, or a text that contains one.
@@ -121,7 +121,7 @@ private:
     [[nodiscard]] bool findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 
-    std::unique_ptr<Places> places_; // created with the first text; keeps simdjson's large header out of this one
+    std::unique_ptr<Places> places_; // created with the first text; avoids including simdjson's large header here
 };
 
 } // namespace bubblescope::chrome

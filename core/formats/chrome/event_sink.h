@@ -21,7 +21,7 @@
 
 namespace bubblescope::chrome {
 
-/// Position of an event in the file; formatted only when a diagnostic needs it.
+/// Position of an event in the file; formatted only if needed for a diagnostic.
 struct EventPlace {
     const std::string& where;
     std::uint64_t offset = 0;
@@ -29,8 +29,8 @@ struct EventPlace {
     [[nodiscard]] Sentence text() const;
 };
 
-/// Adds the events of one file to the trace: finds their tracks, pairs begins with ends, and applies names of processes
-/// and threads at the end.
+/// Adds the events of one file to the trace. Finds their tracks, pairs begins with ends, and finally applies the names
+/// of processes and threads.
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
@@ -38,30 +38,30 @@ public:
         if (bytes.isLargeInMemory(kPackedFrom)) packer_.emplace();
     }
 
-    /// The file is from paddle.profiler, which truncates starts to whole microseconds (the exact ones are in an arg)
-    /// and appends durations to names.
+    /// Call this function for files from paddle.profiler, which truncates starts to whole microseconds (the exact ones
+    /// are in an arg) and appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// Several documents may have been written one after another into one file. Once one of them has stated its rank,
-    /// processes of the following ones differ from its own even if their numbers are equal.
+    /// Call this function at the start of each document if a file contains several. If one document has a rank,
+    /// processes of the following documents are different processes even if their numbers are equal.
     void beginDocument();
-    /// The rank of the current document, stated before or after its events.
+    /// Sets the rank of the current document, before or after its events.
     void stateRank(std::int32_t rank);
 
-    /// The devices are from a vendor whose profiler writes overflowed durations.
+    /// Call this function if the device vendor's profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
-    /// The next events belong to this batch. `goes_on` is true if it is the previous batch with more texts appended.
+    /// Sets the batch of the following events. `goes_on` is true if it is the previous batch with additional texts.
     void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
-    /// False if the job is stopped.
+    /// Returns false if the job is stopped.
     [[nodiscard]] bool finish(const LoadProgress& progress);
 
 private:
     using Row = std::pair<RowId, RowId>;
-    /// Asynchronous slices are identified by process, category and id.
+    /// Identifies an asynchronous slice by process, category and id.
     using AsyncId = std::tuple<RowId, StringId, std::uint64_t>;
-    /// Their rows by process, category and name.
+    /// Identifies the row of asynchronous slices by process, category and name.
     using AsyncRow = std::tuple<RowId, StringId, StringId>;
     struct OpenAsync {
         StringId name;
@@ -74,8 +74,8 @@ private:
         TrackId track;
     };
 
-    /// Args make up a third of a text. Packing them is worthwhile even for files of this size, because there may be
-    /// thousands of them.
+    /// Minimum size for packing args, which are a third of a text. Packing is worthwhile even for files of this size,
+    /// because there may be thousands of them.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
@@ -115,36 +115,36 @@ private:
     std::vector<StringId> texts_; ///< texts of the current batch, as ids of the builder
     std::string_view mended_;     ///< repaired text of the current batch
     std::optional<std::uint32_t> source_;
-    std::optional<ArgPacker> packer_; ///< used if the text would have to be kept in memory for its args
+    std::optional<ArgPacker> packer_; ///< used if keeping the args would otherwise require keeping the text in memory
     SlicePairing pairing_;
     StreamOrder streams_;
-    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and true if it is that of kernels
+    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and true if it is for kernels
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
-    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< innermost last; all slices with the same id are on one
-                                                           ///< row
-    std::set<AsyncId> begin_unknown_;                      ///< open ones that are omitted
+    std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< open slices, innermost last; all slices with the same id
+                                                           ///< are on one row
+    std::set<AsyncId> begin_unknown_;                      ///< open slices that are omitted
     std::map<Row, TrackId> state_tracks_;                  ///< one per thread
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
-    bool own_ = false;                   ///< written by Bubblescope: its first event is at 0
-    TimeNs origin_{0};                   ///< of a file written by Bubblescope
-    std::optional<SourceFiles> sources_; ///< of a file written by Bubblescope
+    bool own_ = false;                   ///< true if Bubblescope wrote the file: its first event is at 0
+    TimeNs origin_{0};                   ///< origin of a file written by Bubblescope
+    std::optional<SourceFiles> sources_; ///< source files of a file written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
-    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< those at the ends of texts, by label
+    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers at the ends of texts, by label
     std::map<RowId, std::int32_t> process_orders_;
-    std::map<RowId, std::int32_t> process_ranks_;             ///< ranks given by labels
-    std::vector<std::optional<std::int32_t>> document_ranks_; ///< as documents state them; empty if none did
+    std::map<RowId, std::int32_t> process_ranks_;             ///< ranks from labels
+    std::vector<std::optional<std::int32_t>> document_ranks_; ///< ranks of documents; empty if no document has one
     std::uint32_t document_ = 0;                              ///< index of the current document
-    std::map<std::int32_t, std::uint32_t> document_of_rank_;  ///< the first document of each stated rank
+    std::map<std::int32_t, std::uint32_t> document_of_rank_;  ///< first document of each rank
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
-        Row row; ///< as in the batch
+        Row row; ///< row as in the batch
         TrackId track = kNoId;
     };
-    std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by some of their bits
+    std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by a part of their bits
 };
 
 } // namespace bubblescope::chrome

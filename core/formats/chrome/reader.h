@@ -10,11 +10,11 @@
 
 namespace bubblescope::chrome {
 
-/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file, and sets
-/// that file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to the damage
-/// and adds a diagnostic; omits and counts invalid events. Args stay in `bytes`, which the trace keeps alive. Large
-/// files are parsed on several threads. `where` names the file. Errors: Input for JSON that is not a trace and for
-/// damage before the first event; Cancelled.
+/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file. Also
+/// sets that file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to the
+/// damage and adds a diagnostic. Invalid events are omitted and counted. Args stay in `bytes`, which the trace keeps
+/// alive. Large files are parsed on several threads. `where` is the name of the file. Errors: Input for JSON that is
+/// not a trace and for damage before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

@@ -10,15 +10,15 @@
 
 namespace bubblescope::chrome {
 
-/// Finds kernels with impossible durations. A stream runs its kernels one after another, but some profilers' counters
-/// overflow, and a kernel then seems to last for seconds while hundreds of later ones run. Such a kernel is cut off
-/// where the next one begins. Kernels that merely overlap the next one, as in CUDA graphs, are kept.
+/// Finds kernels with impossible durations. A stream runs its kernels one after another, but in some profilers counters
+/// overflow, and a kernel then appears to last for seconds while hundreds of later ones run. Such a kernel is cut off
+/// at the start of the next one. Kernels that only overlap the next one, as in CUDA graphs, are kept.
 class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}
 
-    /// The profiler is known for overflows: a kernel must end before the next one does. Otherwise a kernel is shortened
-    /// only if it runs over many others and exceeds the end of all by more than their total duration.
+    /// Call this function for profilers known for overflows. A kernel must then end before the next one does. Otherwise
+    /// a kernel is shortened only if it runs over many others and exceeds the end of all by more than their total time.
     void expectOverflows() { expects_overflows_ = true; }
     void add(TrackId track, TimeNs start, TimeNs end) {
         if (track >= streams_.size()) streams_.resize(track + std::size_t{1});
@@ -26,8 +26,8 @@ public:
         stream.odd = stream.odd || (start < stream.end && end <= stream.end);
         stream.end = std::max(stream.end, end);
     }
-    /// Shortens such kernels among the slices for which `is_kernel` is true; returns the first one and their number.
-    /// Nothing if the job is stopped.
+    /// Shortens such kernels among the slices for which `is_kernel` is true. Returns the first one and their number;
+    /// none if the job is stopped.
     template <class IsKernel>
     [[nodiscard]] std::optional<std::pair<SliceId, std::int64_t>> finish(const IsKernel& is_kernel,
                                                                          const JobControl& control) {
@@ -47,7 +47,7 @@ public:
 private:
     struct Stream {
         TimeNs end = TimeNs::min(); ///< latest end so far
-        bool odd = false;           ///< a kernel seems to run inside another one
+        bool odd = false;           ///< true if a kernel appears to run inside another one
     };
 
     void shorten(std::vector<SliceId>& stream);

@@ -10,13 +10,13 @@
 namespace bubblescope::chrome {
 
 /// Writes a trace as a bare array of Chrome trace events, one per line, so that viewers can read it even if the file is
-/// truncated. If files contained metadata, writes an object with such an array. Slices are X events, asynchronous ones
-/// b and e; slices that never ended have a begin without an end. Instants, counters, flows, names and args are kept.
-/// Times are microseconds with three decimals. They are the files' own times if those are exact in doubles, as viewers
-/// read them; otherwise they count from the trace's origin, and a metadata event ("trace_origin") records the
-/// difference. Processes of different files get different numbers. A metadata event ("trace_files", see source_files.h)
-/// records the files and `problems`, which are those of reading the files. Elements that the format cannot represent
-/// (flow points outside of any slice) are counted in `log`. Errors: Input if the file cannot be written.
+/// truncated. If files contained metadata, writes an object with such an array. Slices are X events, asynchronous
+/// slices b and e. Slices that never ended have a begin without an end. Instants, counters, flows, names and args are
+/// preserved. Times are microseconds with three decimals. They are the original times if doubles, which viewers use,
+/// can represent them exactly. Otherwise they are relative to the trace's origin, recorded in a metadata event
+/// ("trace_origin"). Processes of different files get different numbers. A metadata event ("trace_files", see
+/// source_files.h) records the files and `problems`, which are those of reading the files. Elements that the format
+/// cannot represent (flow points outside of slices) are counted in `log`. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
                                  std::span<const Diagnostic> problems = {});
 

@@ -7,16 +7,16 @@
 
 namespace bubblescope::kineto {
 
-/// Writes a trace as PyTorch's profiler would have written it: one file "rank<R>.pt.trace.json" per rank in `folder`,
-/// which is created if needed. Tools for such traces take ranks from `distributedInfo`, GPUs and streams from the
-/// process and the thread of a kernel, steps from annotations "ProfilerStep#N", and kernel launches from arrows "ac2g".
-/// All files share `baseTimeNanoseconds`, so their ranks are on one clock.
+/// Writes a trace in the format of PyTorch's profiler: one file "rank<R>.pt.trace.json" per rank in `folder`, which is
+/// created if needed. Tools for this format take ranks from `distributedInfo`, GPUs and streams from the process and
+/// the thread of a kernel, steps from annotations "ProfilerStep#N", and kernel launches from arrows "ac2g". All files
+/// share `baseTimeNanoseconds`, so their ranks are on one clock.
 ///
 /// The rank of a track is that of its file, otherwise that in the name of its process ("rank 3"), as in Bubblescope's
-/// own files; without either, everything is rank 0. For a rank without device records, the ops of Bubblescope's own
-/// files, and those that a recorded job's framework reports, are also written as kernels of device 0, each with its
-/// launch, and transfers as NCCL kernels on other streams. Instants and counters are left out. Returns the number of
-/// files. Errors: Input if a file cannot be written.
+/// files. Without either, all tracks belong to rank 0. If a rank has no device records, ops from Bubblescope's files or
+/// from the framework of a recorded job are also written as kernels of device 0 with launches, and transfers as NCCL
+/// kernels on other streams. Instants and counters are left out. Returns the number of files. Errors: Input if a file
+/// cannot be written.
 [[nodiscard]] Result<int> writeRanks(const std::filesystem::path& folder, const Trace& trace);
 
 } // namespace bubblescope::kineto

@@ -10,19 +10,19 @@
 #include <string_view>
 #include <utility>
 
-/// The information that traces of recorded jobs contain about themselves, in instants of their process. Shared by the
-/// recording library and the reader.
+/// Metadata that traces of recorded jobs contain in instants of their process. Shared by the recording library and the
+/// reader.
 namespace bubblescope::perfetto {
 
 inline constexpr std::string_view kCaptureCategory = "capture";
-inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at the beginning of each file
-inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, for a process that exited normally
-/// The last one for a process that did not exit normally, whose remaining records `record` wrote.
+inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one instant at the beginning of each file
+inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last instant of a process that exited normally
+/// The last instant of a process that did not exit normally. `record` wrote its remaining records.
 inline constexpr std::string_view kCaptureRecovered = "capture recovered";
-/// Arg of that instant: the name of the signal that ended the process, such as SIGKILL; missing if there was none or it
-/// is unknown.
+/// Arg of that instant: the name of the signal that ended the process, such as SIGKILL. Missing if there was none or
+/// the signal is unknown.
 inline constexpr std::string_view kCaptureSignal = "signal";
-/// Arg of the first one: the offset from the file's times to its host's wall clock, for aligning hosts.
+/// Arg of the first instant: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
 /// Values that a process's framework reports about the job, as text args of an instant: once when known, and in each
@@ -41,23 +41,23 @@ inline constexpr std::string_view kCaptureStates = "capture states";
     const auto rank = parseNumber<std::int32_t>(text);
     return rank && *rank >= 0 ? rank : std::nullopt;
 }
-/// Written if a process whose framework reports its ops has recorded nothing for a few seconds: arg "in" is the
-/// innermost open range, or empty; arg "for_ns" is that time.
+/// Written if a process whose framework reports its ops has recorded nothing for a few seconds. The arg "in" is the
+/// innermost open range, or empty; the arg "for_ns" is the time without records.
 inline constexpr std::string_view kCaptureStands = "capture stands";
-/// A slice on a separate track: the time that the process's busiest thread waited for a processor core since the
-/// previous flush. It ends at the current flush, because it is not known when the thread waited in between.
+/// A slice on a separate track: time for which the process's busiest thread waited for a processor core since the
+/// previous flush. The slice ends at the current flush, because the exact times of waiting are unknown.
 inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
-/// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2; the mark "step 7" begins
-/// a step, any other mark ends it.
+/// Category of the ranges and marks of ops. "2F3" is the forward of micro-batch 3 on stage 2. The mark "step 7" starts
+/// a step; any other mark ends it.
 inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
-/// Counts of the events that a process has recorded and lost since its start. The names are the args of the instant
-/// "capture totals" in its trace, which contains those that are not 0.
+/// Number of events that a process has recorded and lost since its start. The names are the args of the instant
+/// "capture totals" in its trace, which contains the counts that are not 0.
 struct CaptureCounts {
-    std::int64_t ranges = 0;         ///< NVTX, of all kinds
+    std::int64_t ranges = 0;         ///< NVTX ranges of all kinds
     std::int64_t marks = 0;          ///< NVTX
-    std::int64_t comm_events = 0;    ///< NCCL's profiler interface
+    std::int64_t comm_events = 0;    ///< events from NCCL's profiler interface
     std::int64_t gpu_work = 0;       ///< kernels, copies, memsets, graphs
     std::int64_t gpu_calls = 0;      ///< calls of the driver and the runtime
     std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events for which there was no memory
@@ -68,20 +68,20 @@ struct CaptureCounts {
     std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
     std::int64_t unmatched = 0;      ///< ends without a begin, and begins without an end
     std::int64_t outside_window = 0; ///< events outside of the requested steps or time
-    std::int64_t thinned_out = 0;    ///< kernels between the first and the last of an op, in pipeline mode
-    std::int64_t parts_removed = 0;  ///< parts of the trace, because of its size limit
+    std::int64_t thinned_out = 0;    ///< kernels omitted between the first and the last of an op, in pipeline mode
+    std::int64_t parts_removed = 0;  ///< parts of the trace removed because of the size limit
 
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;
 };
 
-/// Ranges, marks and NCCL's events that were written.
+/// Number of ranges, marks and NCCL events that were written.
 [[nodiscard]] constexpr std::int64_t hostEvents(const CaptureCounts& counts) {
     return counts.ranges + counts.marks + counts.comm_events;
 }
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. Those from kFirstLoss on count missing data.
+/// All counts by name. Counts from kFirstLoss on are for missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},
@@ -99,7 +99,7 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCoun
      {"unmatched", &CaptureCounts::unmatched},
      {"parts_removed", &CaptureCounts::parts_removed}}};
 
-/// A count from memory that is not trusted, limited so that adding some of them cannot overflow.
+/// A count from untrusted memory, limited so that sums of several counts cannot overflow.
 [[nodiscard]] constexpr std::int64_t plausibleCount(std::int64_t count) {
     return std::clamp<std::int64_t>(count, 0, std::int64_t{1} << 48);
 }

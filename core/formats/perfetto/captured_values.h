@@ -6,8 +6,8 @@
 
 namespace bubblescope::perfetto {
 
-/// The report of a recorded process's framework about a finished step, as args of an instant: "step", its number;
-/// "loss", a real number; and the counts of StepValues. A rank reports the values of its replica. Complements
+/// Values that the framework of a recorded process reports about a finished step, as args of an instant: "step", its
+/// number; "loss", a real number; and the counts of StepValues. A rank reports the values of its replica. Complements
 /// capture_names.h.
 inline constexpr std::string_view kCaptureStepValues = "capture step values";
 

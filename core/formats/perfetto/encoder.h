@@ -13,8 +13,8 @@
 
 namespace bubblescope::perfetto {
 
-/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up half a dozen texts, so known
-/// texts are found with few memory accesses, in a table that is at most half full.
+/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up about six texts, so known texts
+/// are found with few memory accesses, in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -37,7 +37,7 @@ public:
         }
     }
 
-    /// Bytes of all texts.
+    /// Total bytes of all texts.
     [[nodiscard]] std::size_t letters() const { return letters_.size(); }
 
 private:
@@ -51,7 +51,7 @@ private:
     static std::uint64_t hashOf(std::string_view text);
     void grow();
 
-    std::vector<Slot> slots_; ///< their number is a power of two
+    std::vector<Slot> slots_; ///< the number of slots is a power of two
     std::string letters_;
     std::uint64_t count_ = 0;
 };
@@ -73,36 +73,36 @@ class Encoder {
 public:
     explicit Encoder(std::uint32_t sequence_id);
 
-    /// A process track. `order` sorts processes in viewers, which show the label next to the name.
+    /// A process track. Viewers sort processes by `order` and show the label next to the name.
     void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order,
                  std::string_view label = {});
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
 
-    /// The track of a process's thread: viewers show it as a thread, and queries find it by its number.
+    /// The track of a process's thread. Viewers show it as a thread, and queries find it by its number.
     void thread(std::uint64_t uuid, std::int32_t pid, std::int32_t tid, std::string_view name, std::int32_t order);
 
-    /// A counter below `parent`, and its values.
+    /// A counter track below `parent`, and its values.
     void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
     void counter(std::uint64_t track, TimeNs time, double value);
 
-    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the earlier to the later
-    /// start; for equal starts the direction is unspecified.
+    /// BEGIN and END on one track must nest. Arrows connect slices with equal flow ids, from the earlier to the later
+    /// start; for equal starts, the direction is unspecified.
     void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                     std::span<const Arg> args = {}, std::span<const std::uint64_t> flow_ids = {});
     void endSlice(std::uint64_t track, TimeNs time);
     void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                  std::span<const Arg> args = {});
 
-    /// Makes CLOCK_MONOTONIC the trace's clock. Must come before the first event, because a viewer drops packets whose
-    /// clock it cannot relate to the trace's. Perfetto also needs to relate every clock to CLOCK_BOOTTIME, which is
-    /// given the same time. With `realtime`, pairs it with CLOCK_REALTIME, so that files of several hosts can be
+    /// Makes CLOCK_MONOTONIC the trace clock. Must come before the first event, because viewers drop packets whose
+    /// clock they cannot relate to the trace clock. Perfetto also requires a relation to CLOCK_BOOTTIME, which gets the
+    /// same time. With `realtime`, also relates the clock to CLOCK_REALTIME, so that files of several hosts can be
     /// aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
-    /// Returns everything encoded since the last call, in complete packets. Keeps the interning state.
+    /// Returns everything encoded since the last call, in complete packets. The interning state is kept.
     [[nodiscard]] std::string take();
-    /// Like take(), in two steps that reuse the memory: bytes() is a view of the encoded packets, valid until any other
+    /// Like take(), in two steps that reuse the memory. bytes() is a view of the encoded packets, valid until any other
     /// call; discard() drops them.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
@@ -121,10 +121,10 @@ private:
 
     std::uint32_t sequence_id_;
     bool first_ = true;
-    std::string out_; ///< its first used_ bytes are the encoded packets
+    std::string out_; ///< the first used_ bytes are the encoded packets
     std::size_t used_ = 0;
-    std::string interned_;                   ///< encoded texts that the current event is the first to use
-    std::vector<std::uint64_t> arg_numbers_; ///< numbers of its args' names
+    std::string interned_;                   ///< encoded texts used for the first time by the current event
+    std::vector<std::uint64_t> arg_numbers_; ///< numbers of the names of the event's args
     InternTable names_;
     InternTable categories_;
     InternTable arg_names_;

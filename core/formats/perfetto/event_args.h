@@ -10,7 +10,7 @@
 
 namespace bubblescope::perfetto {
 
-/// Names and texts of args that a packet sequence refers to by number.
+/// Names and texts of args, which a packet sequence references by number.
 class ArgTexts {
 public:
     void setName(std::uint64_t iid, std::string_view text);
@@ -19,7 +19,7 @@ public:
     /// Empty for an unknown number.
     [[nodiscard]] std::string_view name(std::uint64_t iid) const { return names_.find(iid); }
     [[nodiscard]] std::string_view text(std::uint64_t iid) const { return texts_.find(iid); }
-    /// One bit per number below 64 that names an arg.
+    /// Bit mask of the numbers below 64 that are names of args.
     [[nodiscard]] std::uint64_t knownNames() const { return known_names_; }
 
 private:
@@ -36,7 +36,7 @@ public:
     /// The texts of the result are valid until the next call, as long as the message and `texts` exist. Throws
     /// protozero::exception on malformed input.
     [[nodiscard]] ArgView read(std::string_view message);
-    /// True if the last one referred to a text that the file does not have.
+    /// True if the last annotation referenced a text that the file does not contain.
     [[nodiscard]] bool lost() const { return lost_; }
 
 private:
@@ -54,7 +54,7 @@ private:
     std::size_t longest_ = 0; ///< approximate maximum length
 };
 
-/// Finds the args of events that stay in a trace file, by the offset of their packets.
+/// Finds the args of events that remain in a trace file, by the offset of their packets.
 class EventArgs : public ArgReader {
 public:
     explicit EventArgs(std::shared_ptr<const ArgTexts> texts) : texts_(std::move(texts)) {}

@@ -28,32 +28,33 @@ struct StreamEvent {
     TimeNs end{0};
     std::string_view category;
     std::string_view name;
-    std::span<const Arg> args; ///< all names differ
+    std::span<const Arg> args; ///< args with distinct names
 
-    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags are 0 and 1
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< the value of an integer arg;
+                                                                                   ///< flags are 0 and 1
     [[nodiscard]] std::optional<std::string_view> text(std::string_view arg) const;
     /// Null if there is no arg with that name.
     [[nodiscard]] const Arg* find(std::string_view arg) const;
 
-    /// The arg at which find() looks first: the one after its last result, because args are usually read in order. Only
-    /// a hint: any value is valid.
+    /// Index of the arg that find() checks first: the one after the last result, because args are usually read in
+    /// order. This is only a hint; any value is valid.
     mutable std::size_t find_hint = 0;
 };
 
-/// Counts of a stream's contents so far.
+/// Statistics of a stream's contents so far.
 struct StreamCounts {
     std::int64_t bytes = 0; ///< bytes fed
     std::int64_t packets = 0;
     std::int64_t slices = 0;
     std::int64_t instants = 0;
-    std::int64_t torn = 0;      ///< places where the bytes did not continue with a packet
-    std::int64_t skipped = 0;   ///< bytes skipped at those places
+    std::int64_t torn = 0;      ///< positions at which the bytes did not continue with a packet
+    std::int64_t skipped = 0;   ///< bytes skipped at these positions
     std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to lost texts
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
-/// A memory limit shared by streams that are decoded together, and its current use: estimates, in bytes. Use it from
-/// one thread at a time.
+/// A memory limit shared by streams that are decoded together, and the estimated current use in bytes. Use the object
+/// from one thread at a time.
 struct StreamMemory {
     std::size_t most = std::size_t{2} << 30;
     std::size_t most_of_one = std::size_t{64} << 20;
@@ -63,13 +64,13 @@ struct StreamMemory {
 /// The part of a StreamMemory that one stream uses.
 class HeldMemory {
 public:
-    /// `all` must outlive the object.
+    /// `all` must outlive this object.
     explicit HeldMemory(StreamMemory& all) : all_(all) {}
     HeldMemory(const HeldMemory&) = delete;
     HeldMemory& operator=(const HeldMemory&) = delete;
     ~HeldMemory() { give(held_); }
 
-    /// False, without taking anything, if there is no room.
+    /// Returns false and takes nothing if the limit would be exceeded.
     [[nodiscard]] bool take(std::size_t bytes) {
         if (bytes > all_.most_of_one - held_ || bytes > all_.most - std::min(all_.held, all_.most)) return false;
         held_ += bytes;
@@ -86,24 +87,24 @@ private:
     std::size_t held_ = 0;
 };
 
-/// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
-/// on when its last byte has arrived. An incomplete packet is kept until the rest arrives. After bytes that are not a
-/// packet, reading continues at the next packet. Packets are decoded like those of whole files, except that the stream
-/// skips features which only other writers use: packed packets (counted as damaged), counters, events in Chrome's JSON
-/// form, and lists as args.
+/// Decodes the track events of a native file while it grows. Bytes arrive in pieces of any size, and an event is
+/// reported when its last byte has arrived. An incomplete packet is stored until the rest arrives. After bytes that are
+/// not a packet, reading continues at the next packet. Packets are decoded like those of complete files, except for
+/// features that only other writers use: packed packets (counted as damaged), counters, events in Chrome's JSON format,
+/// and lists as args.
 ///
-/// Memory: interned texts, tracks, open slices and one packet, all bounded and within the rest of `memory`; anything
-/// that does not fit counts as damaged. Not thread-safe.
+/// Memory is used for interned texts, tracks, open slices and one packet. All of it is bounded by the rest of `memory`;
+/// data that does not fit counts as damaged. Not thread-safe.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;
     using OnClocks = std::function<void(const ClockReading&)>;
 
-    /// `on_clocks` may be empty. Both are called from feed(). `memory` must outlive the stream.
+    /// `on_clocks` may be empty. feed() calls both functions. `memory` must outlive the stream.
     EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory);
 
     void feed(std::string_view bytes);
-    /// Discards an incomplete packet whose rest will not arrive. Returns its size in bytes.
+    /// Discards an incomplete packet if the rest will not arrive. Returns its size in bytes.
     std::size_t dropPending();
     /// Bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
@@ -113,7 +114,7 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// Texts are owned by keep().
+    /// keep() owns the texts.
     struct Sequence : NumberedTexts<std::string_view> {
         NumberTable<std::string_view> arg_names;
         NumberTable<std::string_view> arg_texts;
@@ -131,19 +132,18 @@ private:
         TimeNs start{0};
         std::string_view category;
         std::string_view name;
-        std::vector<Arg> args; ///< their texts belong to texts_ or are in `letters`
-        std::vector<char>
-            letters; ///< a vector, because its content does not move when slices are swapped, unlike a short string's
+        std::vector<Arg> args;     ///< the texts belong to texts_ or are in `letters`
+        std::vector<char> letters; ///< a vector, because a short string's content would move when slices are swapped
 
-        /// Size of its buffers, which may be larger than their content.
+        /// Capacity of the buffers in bytes.
         [[nodiscard]] std::size_t bytes() const { return args.capacity() * sizeof(Arg) + letters.capacity(); }
-        /// Keeps small buffers for the next slice.
+        /// Small buffers are kept for the next slice.
         void clearArgs();
         void releaseArgs();
     };
     struct OpenSlices {
-        /// Starting with the outermost. Entries from `depth` on have ended; the outermost ones keep small buffers. All
-        /// buffers count towards the limit.
+        /// Open slices, starting with the outermost. Entries from `depth` on have ended; the outermost ones keep small
+        /// buffers. All buffers count towards the limit.
         std::vector<OpenSlice> slices;
         std::size_t depth = 0;
     };
@@ -154,7 +154,7 @@ private:
     void use(const PacketBatch& batch);
     void keepPending(std::string_view bytes, std::size_t next);
 
-    // For the decoder:
+    // Callbacks of the decoder:
     Sequence* addSequence(Decoder::Sequences& all, std::uint32_t number);
     void clear(Sequence& sequence, std::uint32_t number);
     std::string_view keep(std::string_view text);
@@ -183,13 +183,13 @@ private:
     HeldMemory memory_;
     std::size_t pending_held_ = 0; ///< bytes of memory_ taken by pending_
     std::string pending_;
-    bool torn_ = false; ///< searching for the next packet
+    bool torn_ = false; ///< true while searching for the next packet
     PacketBatch batch_;
     Decoder decoder_{*this};
     std::set<std::string, std::less<>> texts_; ///< all texts in use
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
-    RecentOf<OpenSlices> recent_; ///< recently used entries of open_
+    RecentOf<OpenSlices> recent_; ///< recently used entries of `open_`
     OpenSlice event_;             ///< the current event
     StreamCounts counts_;
 };

@@ -8,8 +8,8 @@
 
 namespace bubblescope::perfetto {
 
-/// protozero's reader trusts that a field has the requested wire type. Files cannot be trusted, so every access here
-/// checks it. All members throw protozero::exception on malformed input.
+/// protozero's reader assumes that a field has the requested wire type. Files are not trusted, so every access in this
+/// class checks the type. All members throw protozero::exception on malformed input.
 class FieldReader {
 public:
     explicit FieldReader(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] bool isBytes() const { return has(protozero::pbf_wire_type::length_delimited); }
     void skip() { reader_.skip(); }
 
-    /// int64, uint64, int32, uint32, enum and bool are the same on the wire.
+    /// int64, uint64, int32, uint32, enum and bool have the same encoding.
     [[nodiscard]] std::uint64_t uint64() { return expect(protozero::pbf_wire_type::varint).get_uint64(); }
     [[nodiscard]] std::int64_t int64() { return static_cast<std::int64_t>(uint64()); }
     [[nodiscard]] std::uint32_t uint32() { return static_cast<std::uint32_t>(uint64()); }

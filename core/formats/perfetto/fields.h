@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that are read or written here. The schema
+/// Numbers of the protobuf fields and enumerators in Perfetto's trace format that are read or written here. The schema
 /// is append-only, so they are valid for every version of Perfetto.
 namespace bubblescope::perfetto::fields {
 
@@ -17,9 +17,9 @@ inline constexpr std::uint32_t kSequenceId = 10;
 inline constexpr std::uint32_t kTrackEvent = 11;
 inline constexpr std::uint32_t kInternedData = 12;
 inline constexpr std::uint32_t kSequenceFlags = 13;
-inline constexpr std::uint32_t kStateCleared = 41; ///< the predecessor of flags
+inline constexpr std::uint32_t kStateCleared = 41; ///< replaced by flags in newer versions
 inline constexpr std::uint32_t kPreviousPacketDropped = 42;
-inline constexpr std::uint32_t kProcessDescriptor = 43; ///< describes the sequence, like the next one
+inline constexpr std::uint32_t kProcessDescriptor = 43; ///< describes the sequence, as does the next field
 inline constexpr std::uint32_t kThreadDescriptor = 44;
 inline constexpr std::uint32_t kCompressedPackets = 50; ///< zlib
 inline constexpr std::uint32_t kRenderStage = 53;
@@ -31,8 +31,8 @@ inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
 inline constexpr std::uint32_t kExtract = 20471;     ///< an encoded FileExtract
 inline constexpr std::uint32_t kSourceFiles = 20472; ///< encoded SourceFiles
 
-inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data is no longer valid
-inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< uses interned data
+inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data becomes invalid
+inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< the packet uses interned data
 } // namespace packet
 
 namespace defaults {
@@ -92,7 +92,7 @@ inline constexpr std::int32_t kTypeInstant = 3;
 inline constexpr std::int32_t kTypeCounter = 4;
 } // namespace event
 
-namespace legacy_event { ///< an event of Chrome's JSON in a TrackEvent
+namespace legacy_event { ///< an event in Chrome's JSON format within a TrackEvent
 inline constexpr std::uint32_t kNameIid = 1;
 inline constexpr std::uint32_t kPhase = 2;
 inline constexpr std::uint32_t kDurationUs = 3;
@@ -124,7 +124,7 @@ inline constexpr std::uint32_t kGraphicsContexts = 23;
 inline constexpr std::uint32_t kGpuSpecifications = 24;
 inline constexpr std::uint32_t kArgStrings = 29;
 
-inline constexpr std::uint32_t kIid = 1; ///< in each entry
+inline constexpr std::uint32_t kIid = 1; ///< number of each entry
 inline constexpr std::uint32_t kText = 2;
 inline constexpr std::uint32_t kContextPid = 2;
 } // namespace interned
@@ -132,7 +132,7 @@ inline constexpr std::uint32_t kContextPid = 2;
 namespace clock {
 inline constexpr std::uint32_t kClocks = 1;       ///< in ClockSnapshot
 inline constexpr std::uint32_t kPrimaryClock = 2; ///< in ClockSnapshot
-inline constexpr std::uint32_t kId = 1;           ///< in each clock
+inline constexpr std::uint32_t kId = 1;           ///< id of each clock
 inline constexpr std::uint32_t kTimestamp = 2;
 inline constexpr std::uint32_t kIsIncremental = 3;
 inline constexpr std::uint32_t kUnitMultiplier = 4;
@@ -140,7 +140,7 @@ inline constexpr std::uint32_t kUnitMultiplier = 4;
 inline constexpr std::uint32_t kRealtime = 1;
 inline constexpr std::uint32_t kMonotonic = 3;
 inline constexpr std::uint32_t kBoottime = 6;
-inline constexpr std::uint32_t kFirstOfSequence = 64; ///< to 127: private to each sequence
+inline constexpr std::uint32_t kFirstOfSequence = 64; ///< ids up to 127 are private to each sequence
 inline constexpr std::uint32_t kLastOfSequence = 127;
 } // namespace clock
 

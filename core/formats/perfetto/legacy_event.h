@@ -9,11 +9,11 @@
 
 namespace bubblescope::perfetto {
 
-/// An event in Chrome's JSON form inside a TrackEvent that has no type of its own.
+/// An event in Chrome's JSON format within a TrackEvent that has no type.
 struct LegacyEvent {
     char phase = 0;
     TimeNs duration{0};
-    std::uint64_t id = 0; ///< for asynchronous slices
+    std::uint64_t id = 0; ///< id of asynchronous slices
     std::uint64_t name_iid = 0;
 
     /// Throws protozero::exception on malformed input.

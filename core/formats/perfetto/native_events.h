@@ -16,11 +16,11 @@
 #include <vector>
 
 /// Events of native trace files as specified in timeline/trace_names.h, for every writer of such files. The returned
-/// args are views of constants and of their source's texts, which must outlive them.
+/// args are views of constants and of texts in the source, which must outlive them.
 
 namespace bubblescope::perfetto {
 
-/// A slice's args, stored in place, because there are too many slices to allocate for each.
+/// The args of a slice, stored in place, because there are too many slices for an allocation per slice.
 class SliceArgs {
 public:
     void add(std::string_view name, decltype(Arg::value) value) { args_[count_++] = {name, value}; }
@@ -37,15 +37,15 @@ private:
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);
-/// "send F3", or "all_reduce" for a collective.
+/// Name such as "send F3", or "all_reduce" for a collective.
 [[nodiscard]] std::string commName(const CommSpan& span);
 [[nodiscard]] std::string_view payloadName(Payload payload);
 
-/// Name of the lane of a communication span, such as "send activation".
+/// Lane name for a communication span, such as "send activation".
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The flow ids of the transfers that an op receives and sends. Producer and consumer compute equal ids independently,
-/// so files of different ranks match; never 0.
+/// The flow ids of the transfers that an op receives and sends; never 0. Producer and consumer compute equal ids
+/// independently, so files of different ranks match.
 class FlowIds {
 public:
     void add(std::uint64_t id) { ids_[count_++] = id; }
@@ -59,8 +59,8 @@ private:
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step);
 
-/// Name and args of a check, as specified in timeline/trace_names.h. `stage` must be that of its rank and chunk. The
-/// args are views of the check and of this object, which must not move.
+/// Name and args of a check, as specified in timeline/trace_names.h. `stage` must be that of the check's rank and
+/// chunk. The args are views of the check and of this object, which must not move.
 class CheckEvent {
 public:
     CheckEvent(const CheckRecord& check, Stage stage);
@@ -81,8 +81,8 @@ private:
     std::vector<Arg> args_;
 };
 
-/// Writes a check: a slice on `track` if it took time, otherwise an instant. Checks of one track must be in order of
-/// time and must not overlap.
+/// Writes a check as a slice on `track` if it took time, otherwise as an instant. Checks on one track must be in order
+/// of time and must not overlap.
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
 
 /// Writes a digest as an instant.

@@ -11,11 +11,11 @@
 
 namespace bubblescope::perfetto {
 
-/// Values by the numbers that a writer assigned to them. Writers count from 1, so most are in a plain list.
+/// Values by the numbers that a writer assigned to them. Writers count from 1, so most values are in a plain list.
 template <class T>
 class NumberTable {
 public:
-    static constexpr std::size_t kRoom = 32; ///< entries that the list may have before any numbers are set
+    static constexpr std::size_t kRoom = 32; ///< number of entries that the list may have before any numbers are set
 
     void set(std::uint64_t number, T value) {
         if (const auto other = others_.empty() ? others_.end() : others_.find(number); other != others_.end()) {
@@ -23,7 +23,7 @@ public:
             return;
         }
         if (!isKnown(find(number))) ++count_;
-        // A list that could grow up to any number would let a few bytes of a hostile file fill the memory.
+        // If the list could grow up to any number, a few bytes of a malicious file could fill the memory.
         if (number >= 2 * count_ + kRoom) {
             others_.emplace(number, std::move(value));
             return;
@@ -31,7 +31,7 @@ public:
         if (number >= list_.size()) list_.resize(number + 1);
         list_[number] = std::move(value);
     }
-    /// The value for a number; isKnown() is false for it if the number is unknown.
+    /// The value for a number; isKnown() returns false for the value if the number is unknown.
     [[nodiscard]] const T& find(std::uint64_t number) const {
         static const T kNothing{};
         if (number < list_.size() && isKnown(list_[number])) return list_[number];
@@ -39,27 +39,27 @@ public:
         const auto known = others_.find(number);
         return known == others_.end() ? kNothing : known->second;
     }
-    /// True if a value was set, that is, is not empty. An empty text with an address counts as set.
+    /// True if a value was set, which means that it is not empty. An empty text with an address counts as set.
     [[nodiscard]] static bool isKnown(const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>)
             return value.data() != nullptr;
         else
             return value != T{};
     }
-    /// The number of values that were set; a number set to an empty value may count each time.
+    /// Number of values that were set; an empty value may count each time that it is set.
     [[nodiscard]] std::size_t size() const { return count_; }
 
 private:
     std::size_t count_ = 0;
-    std::vector<T> list_; ///< limited by count_, so its memory is linear in the file
+    std::vector<T> list_; ///< limited by count_, so that memory is linear in the size of the file
     std::unordered_map<std::uint64_t, T> others_;
 };
 
-/// Recently used values of a large table whose elements do not move. A writer has few tracks.
+/// Recently used values of a large table whose elements do not move. Writers use only a few tracks.
 template <class T>
 class RecentOf {
 public:
-    /// Null if it is not among them.
+    /// Null if the number is not among them.
     [[nodiscard]] T* find(std::uint64_t number) const {
         const Entry& entry = entries_[placeOf(number)];
         return entry.number == number ? entry.value : nullptr;

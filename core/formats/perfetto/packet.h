@@ -26,8 +26,8 @@ struct ListPart {
     }
 };
 
-/// The repeated fields of TrackEvents, and their names if given as text, which is rare. The lists hold those of many
-/// events, one event after another. Texts are views of the file's bytes.
+/// The repeated fields of TrackEvents, and their names if stored as text, which is rare. The lists contain the fields
+/// of many events, one event after another. Texts are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -39,7 +39,7 @@ struct EventLists {
 };
 
 /// The relevant fields of a TrackEvent, as far as they can be decoded without the state of its sequence. There are
-/// millions, so it is small and flat: GCC copies optionals slowly.
+/// millions of events, so the struct is small and flat, because GCC copies optionals slowly.
 struct TrackEvent {
     std::int32_t type = 0;
     bool has_track = false;
@@ -48,14 +48,14 @@ struct TrackEvent {
     std::uint64_t track = 0;
     std::uint64_t name_iid = 0;
     double counter = 0;
-    ListPart names; ///< if there is no number, the last name counts
+    ListPart names; ///< if there is no number, the last name is used
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
-    std::string_view legacy; ///< an event in Chrome's JSON form, if there is one
+    std::string_view legacy; ///< event in Chrome's JSON format, if any
     bool has_args = false;
-    bool plain_args = true;      ///< all are a PlainAnnotation; true if none is examined
-    std::uint64_t arg_names = 0; ///< bits for the numbers of the plain annotations' names
+    bool plain_args = true;      ///< false if an examined annotation is not a PlainAnnotation
+    std::uint64_t arg_names = 0; ///< bit mask of the numbers of plain annotations' names
     std::string_view message;
 
     /// Calls `use` with each annotation. Throws protozero::exception on malformed input.
@@ -74,7 +74,7 @@ struct TrackEvent {
 /// Throws protozero::exception if the bytes are not a TrackEvent.
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
-/// Calls `use` with the kind, the number and the text of each entry of a sequence's table (fields::interned). Throws
+/// Calls `use` with the kind, the number and the text of each entry in a sequence's table (fields::interned). Throws
 /// protozero::exception on malformed input.
 template <class Use>
 void eachInterned(std::string_view message, const Use& use) {
@@ -101,8 +101,8 @@ void eachInterned(std::string_view message, const Use& use) {
 /// Reads TracePacketDefaults. Throws protozero::exception on malformed input.
 void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock);
 
-/// A TrackDescriptor, or what a sequence states about its process or thread. Texts are views of the message; an empty
-/// one is not stated.
+/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. An empty
+/// text is missing in the message.
 struct TrackDescriptor {
     std::uint64_t uuid = 0;
     std::uint64_t parent = 0;
@@ -111,8 +111,8 @@ struct TrackDescriptor {
     std::optional<std::int64_t> tid;
     std::string_view process_name;
     std::string_view thread_name;
-    std::int64_t multiplier = 1; ///< of a counter's values
-    bool adds_up = false;        ///< each of a counter's values is the change since the previous one
+    std::int64_t multiplier = 1; ///< factor for a counter's values
+    bool adds_up = false;        ///< true if each value of a counter is the change since the previous one
 
     /// Throw protozero::exception on malformed input.
     void read(std::string_view message);
@@ -123,22 +123,22 @@ private:
     void readCounter(std::string_view message);
 };
 
-/// A DebugAnnotation with one value whose name has a number below 64, as nearly all have. There are millions, so it is
-/// read without a general reader.
+/// A DebugAnnotation with one value and a name with a number below 64, like nearly all annotations. There are millions,
+/// so it is decoded without a general reader.
 struct PlainAnnotation {
     unsigned name = 0;
-    std::uint32_t field = 0; ///< of the value, see fields::annotation
+    std::uint32_t field = 0; ///< field of the value, see fields::annotation
     std::uint64_t bits = 0;  ///< a number, a flag, or a real number
     std::string_view text;
 
     static constexpr unsigned kNames = 64;
 
-    /// False for any other annotation, and for a malformed one.
+    /// Returns false for any other annotation, and for a malformed one.
     [[nodiscard]] bool read(std::string_view message);
 };
 
-/// Reads a DebugAnnotation with a single value into `arg`. False for a list or a dictionary, whose content is left out.
-/// `texts` has name() and text(), each for a number in the sequence's tables and for a text in the message itself.
+/// Reads a DebugAnnotation with a single value into `arg`. Returns false for a list or a dictionary, whose content is
+/// skipped. `texts` has name() and text(), each for a number in the sequence's tables and for a text in the message.
 /// Throws protozero::exception on malformed input.
 template <class Texts, class Arg>
 bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
@@ -209,15 +209,15 @@ inline bool PlainAnnotation::read(std::string_view message) {
     }
 }
 
-/// The fields of a TracePacket that few packets have. Texts are views of the file's bytes.
+/// Fields of a TracePacket that only a few packets have. Texts are views of the file's bytes.
 struct PacketExtras {
     bool dropped_before = false;
     bool other_data = false;
     std::optional<std::string_view> interned;
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
-    std::optional<std::string_view> process; ///< of the packet's sequence
-    std::optional<std::string_view> thread;  ///< of the packet's sequence
+    std::optional<std::string_view> process; ///< process of the packet's sequence
+    std::optional<std::string_view> thread;  ///< thread of the packet's sequence
     std::optional<std::string_view> clocks;
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
@@ -230,61 +230,61 @@ struct Packet {
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
     std::size_t offset = 0;
-    std::int64_t timestamp = 0; ///< in the units of its clock
+    std::int64_t timestamp = 0; ///< timestamp in units of the packet's clock
     std::uint32_t clock = 0;
     std::uint32_t sequence = 0;
     std::uint32_t flags = 0;
-    std::uint32_t event = kNone;  ///< index in its batch
-    std::uint32_t extras = kNone; ///< index in its batch
+    std::uint32_t event = kNone;  ///< index in the batch
+    std::uint32_t extras = kNone; ///< index in the batch
     bool has_timestamp = false;
     bool has_clock = false;
-    bool damaged = false;       ///< cannot be decoded at all
-    bool damaged_event = false; ///< its event cannot be decoded at all
+    bool damaged = false;       ///< true if the packet cannot be decoded at all
+    bool damaged_event = false; ///< true if the event cannot be decoded at all
 };
 
 /// Consecutive packets.
 struct PacketBatch {
     enum class End : std::uint8_t {
         Whole,
-        NoPacket,  ///< what follows is not a packet
-        BadLength, ///< the length of the next one cannot be read
-        Cut,       ///< the file ends inside the next one
+        NoPacket,  ///< the next bytes are not a packet
+        BadLength, ///< the length of the next packet cannot be read
+        Cut,       ///< the file ends inside the next packet
     };
 
     std::vector<Packet> packets;
     std::vector<TrackEvent> events;
     std::vector<PacketExtras> extras;
-    EventLists lists;       ///< the lists of all events
+    EventLists lists;       ///< lists of all events
     std::size_t next = 0;   ///< offset after the batch
-    std::optional<End> end; ///< set in the last batch
+    std::optional<End> end; ///< only set in the last batch
 
     void clear();
-    /// Decodes a packet's bytes, which may be arbitrary.
+    /// Decodes the bytes of a packet, which may be arbitrary.
     void add(std::size_t offset, std::string_view body);
 };
 
-/// Returns the bytes of the packet at `next` and moves `next` past it; or returns the reason why there is none, leaving
-/// `next` unchanged.
+/// Returns the bytes of the packet at `next` and moves `next` past it, or returns the reason why there is none and
+/// leaves `next` unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// After damage, true if these bytes are probably a packet: they can be decoded, have content, and name a sequence,
-/// unlike messages inside packets.
+/// After damage: true if these bytes are probably a packet. They must be decodable, have content, and contain a
+/// sequence, unlike messages inside packets.
 [[nodiscard]] bool canBePacket(std::string_view body);
 
-/// After damage, the next place from `from` on where packets begin: several complete ones with content, one after
-/// another.
+/// After damage: the next position from `from` on at which several complete packets with content follow each
+/// other.
 [[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 
-/// True if a file with this beginning is an extract.
+/// True if a file that starts with these bytes is an extract.
 [[nodiscard]] bool beginsExtract(std::string_view bytes);
 
-/// Divides the packets of a trace file into runs, which any thread may decode. All packets before the place where the
-/// file ends or its framing breaks are valid; the last run records that place.
+/// Divides the packets of a trace file into runs, which any thread may decode. All packets before the end of the file
+/// or before broken framing are valid. The last run records that position.
 class PacketRuns {
 public:
     /// Starts with the packet at `begin`. If not `complete`, more bytes will follow, and the last run ends before an
-    /// incomplete packet, without a reason. `bytes` must outlive the decoded packets.
+    /// incomplete packet without a reason. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}
 

@@ -20,25 +20,25 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence: numbered texts, and defaults. `TextOf` is the sink's representation of a text,
-/// which is empty if the packet has none.
+/// The state of one packet sequence: numbered texts and defaults. `TextOf` is the sink's representation of a text; it
+/// is empty if the packet has no text.
 template <class TextOf>
 struct NumberedTexts {
     using Text = TextOf;
 
-    bool usable = false; ///< nothing was lost since the state was cleared, so numbers can be resolved
+    bool usable = false; ///< true if nothing was lost since the state was cleared, so that numbers can be resolved
     NumberTable<Text> names;
     NumberTable<Text> categories;
     std::uint64_t default_track = 0;
     std::optional<std::uint32_t> default_clock;
 };
 
-/// Why a packet or a part of it is unusable.
+/// The reason why a packet or a part of it is unusable.
 enum class PacketLoss : std::uint8_t {
     Damaged,       ///< the packet cannot be decoded
-    Time,          ///< its event has no usable time
-    Clock,         ///< its event's clock has no snapshot to the trace's clock
-    Names,         ///< its event's names were in lost packets
+    Time,          ///< the event has no usable time
+    Clock,         ///< no snapshot relates the event's clock to the trace clock
+    Names,         ///< the names of the event were in lost packets
     Text,          ///< the event refers to an unknown number; the rest of it is used
     ManyCategories ///< the event has too many categories; the rest of it is used
 };
@@ -54,8 +54,8 @@ struct NamedEvent {
     Text category{};
 };
 
-/// Interprets packets one after another, from a whole file or from a stream that grows. `Sink` decides what happens to
-/// their events. It has:
+/// Interprets packets one after another, from a whole file or from a stream that grows. `Sink` processes their events.
+/// It has these members:
 ///
 ///   Sequence* addSequence(map, number)   null if another one does not fit
 ///   void clear(sequence, number)         forget what the sequence has stated
@@ -69,7 +69,7 @@ struct NamedEvent {
 ///   void onEvent(event, sequence)
 ///   void onLoss(loss)
 ///
-/// onExtras(), onRenderStage() and onEvent() may throw protozero::exception, as for a damaged packet.
+/// onExtras(), onRenderStage() and onEvent() may throw protozero::exception, which counts as a damaged packet.
 template <class Sink, class Sequence>
 class PacketDecoder {
 public:
@@ -87,7 +87,7 @@ public:
         }
     }
 
-    /// Packets that could be decoded.
+    /// Number of packets that could be decoded.
     [[nodiscard]] std::int64_t packets() const { return packets_; }
 
 private:
@@ -142,7 +142,7 @@ private:
         if (const auto reading = clocks_.addSnapshot(*extras.clocks, number)) sink_.onClocks(*reading);
     }
 
-    /// Converts a packet's time to the trace's clock. If it cannot, returns false and, if the packet `needs` it,
+    /// Converts a packet's time to the trace clock. On failure, returns false and, if the packet `needs` a time,
     /// reports the loss.
     bool putOnClock(const Packet& packet, const Sequence& sequence, bool needs, TimeNs& time) {
         if (!packet.has_timestamp) {
@@ -181,7 +181,7 @@ private:
         return joined_.empty() ? all : sink_.keep(joined_);
     }
 
-    /// Joins the names of several categories into one, with a limit: an event may name thousands of long ones.
+    /// Joins the names of several categories, with a limit, because an event may contain thousands of long names.
     void addCategory(Text category, Text& all) {
         constexpr std::size_t kLongest = 256;
         if (!NumberTable<Text>::isKnown(category)) return;
@@ -200,7 +200,7 @@ private:
     ClockTable clocks_;
     Sequences sequences_;
     std::pair<std::uint32_t, Sequence*> latest_{0, nullptr}; ///< the sequence of the latest packet
-    std::string joined_;                                     ///< the current event's categories, if there are several
+    std::string joined_;                                     ///< categories of the current event, if there are several
     std::int64_t packets_ = 0;
 };
 

@@ -12,20 +12,20 @@
 
 namespace bubblescope::perfetto {
 
-/// GPU work in the form of Perfetto's own producers, which is not track events: one slice of the category
-/// "gpu_render_stage" per piece of work, one row per hardware queue of each GPU. Throws protozero::exception on
+/// GPU work as written by Perfetto's producers, which is not in track events. Creates one slice of the category
+/// "gpu_render_stage" per piece of work, and one row per hardware queue of each GPU. Throws protozero::exception on
 /// malformed input.
 class RenderStages {
 public:
     explicit RenderStages(TraceBuilder& builder) : builder_(builder) {}
 
-    /// Takes a packet's interned data, which includes names of queues and stages.
+    /// Reads a packet's interned data, which includes names of queues and stages.
     void addInterned(std::string_view message, std::uint32_t sequence);
     void clear(std::uint32_t sequence);
     void addEvent(std::string_view message, std::uint32_t sequence, TimeNs time, const SequenceState& state);
 
 private:
-    using Iid = std::pair<std::uint32_t, std::uint64_t>; ///< within a sequence
+    using Iid = std::pair<std::uint32_t, std::uint64_t>; ///< key within a sequence
     struct Queue {
         std::int64_t gpu = 0;
         std::int64_t pid = 0;
@@ -40,7 +40,7 @@ private:
     TraceBuilder& builder_;
     std::map<Iid, StringId> specifications_;
     std::map<Iid, std::int64_t> processes_; ///< by context
-    std::vector<StringId> queues_;          ///< by number, from before they were interned
+    std::vector<StringId> queues_;          ///< names by number, for old traces without interning
     std::vector<StringId> stages_;
     std::map<Queue, TrackId> tracks_;
 };

@@ -12,28 +12,28 @@
 
 namespace bubblescope::perfetto {
 
-/// Bubblescope's writer numbers the uuids of a trace's tracks from here on.
+/// First uuid that Bubblescope's writer assigns to a trace's tracks.
 inline constexpr std::uint64_t kFirstTrackUuid = std::uint64_t{1} << 32;
 
-/// The tracks of one file by uuid. Descriptors may come after the events that use them, so the trace's tracks are named
-/// at the end.
+/// The tracks of one file by uuid. Descriptors may come after the events that use them, so the tracks are named at the
+/// end.
 class TrackTable {
 public:
     explicit TrackTable(TraceBuilder& builder) : builder_(builder) {}
 
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
-    /// Takes a sequence's description of its process and thread, as for a track with this uuid.
+    /// Reads the description of a sequence's process and thread, as for a track with this uuid.
     void addProcess(std::uint64_t uuid, std::string_view message);
     void addThread(std::uint64_t uuid, std::string_view message);
-    /// The trace's track for events of this uuid, created on first use.
+    /// The trace's track for events with this uuid, created on first use.
     [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
 
     [[nodiscard]] StringId nameOf(std::uint64_t uuid) const;
     [[nodiscard]] std::int64_t pidOf(std::uint64_t uuid) const;
     /// The interpretation of a counter's values.
     struct CounterUnit {
-        bool adds_up = false; ///< each value is the change since the previous one
+        bool adds_up = false; ///< true if each value is the change since the previous one
         std::int64_t multiplier = 1;
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
@@ -63,7 +63,7 @@ private:
     TraceBuilder& builder_;
     std::unordered_map<std::uint64_t, Descriptor> descriptors_;
     std::unordered_map<std::uint64_t, TrackId> tracks_;
-    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< successive events usually share a track
+    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< latest track; successive events usually share one
 };
 
 } // namespace bubblescope::perfetto

@@ -15,7 +15,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A counter of a rank, such as its memory in bytes; each value holds until the next time.
+/// A counter of a rank, such as its memory in bytes. Each value is valid until the next time.
 struct RankCounter {
     Rank rank;
     std::string name;
@@ -23,17 +23,17 @@ struct RankCounter {
 };
 
 /// Writes steps as one Perfetto trace file, including checks on ranks of the first replica, as specified in
-/// timeline/trace_names.h. Checks of one rank must be in order of time and must not overlap. An existing file is
+/// timeline/trace_names.h. Checks on one rank must be in order of time and must not overlap. An existing file is
 /// replaced only when the new one is complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {},
                                    std::span<const RankCounter> counters = {});
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
-/// below their processes. An arrow keeps the slices that it connects, but not the places within them; ends that touch
-/// no slice are counted in `log`. A packet of our own (see source_files.h) records the trace's files and `problems`,
-/// which are those of reading the files. `extracts` has one encoded FileExtract per file; they come first, and all
-/// later packets are compressed, in a form that viewers can read. Errors: Input if the file cannot be written.
+/// below their processes. An arrow keeps the slices that it connects, but not the positions within them; ends that do
+/// not touch a slice are counted in `log`. A packet of our own (see source_files.h) records the trace's files and
+/// `problems`, which are those of reading the files. `extracts` has one encoded FileExtract per file. These come first,
+/// and all later packets are compressed in a form that viewers can read. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
                                 std::span<const Diagnostic> problems = {}, std::span<const std::string> extracts = {});
 

@@ -10,12 +10,12 @@
 
 namespace bubblescope::rocm {
 
-/// True if a file begins like rocprofv3's JSON (--output-format json).
+/// True if a file starts like rocprofv3's JSON (--output-format json).
 [[nodiscard]] bool looksLikeRocprofJson(std::string_view beginning);
 
-/// Reads kernels, copies and calls of rocprofv3's JSON into the builder's current file. Parses the document as a whole,
-/// using up to ten times the file's size in memory. Errors: Input for damaged JSON and a file without such records;
-/// Cancelled.
+/// Reads kernels, copies and calls from rocprofv3's JSON into the builder's current file. Parses the complete document
+/// in memory, which needs up to ten times the size of the file. Errors: Input for damaged JSON and a file without such
+/// records; Cancelled.
 [[nodiscard]] Status readRocprofJson(std::string_view text, const std::string& where, TraceBuilder& builder,
                                      DiagnosticLog& log, LoadProgress& progress);
 

@@ -14,12 +14,12 @@ class Database;
 
 namespace bubblescope::rocm {
 
-/// True if a database contains records of ROCm's profilers: rocprofv3's rocpd, or RPD.
+/// True if a database contains records from ROCm's profilers: rocprofv3's rocpd, or RPD.
 [[nodiscard]] bool isRocpd(const sqlite::Database& database);
 
-/// Reads kernels, copies and calls of an SQLite file of rocprofv3 (tables rocpd_kernel_dispatch_…, rocpd_memory_copy_…,
-/// rocpd_region_…) or RPD (rocpd_op, rocpd_api) into the builder's current file. Missing tables and columns are
-/// tolerated. Errors: Input for a database without such events; Cancelled.
+/// Reads kernels, copies and calls from an SQLite file of rocprofv3 (tables rocpd_kernel_dispatch_…,
+/// rocpd_memory_copy_…, rocpd_region_…) or RPD (rocpd_op, rocpd_api) into the builder's current file. Missing tables
+/// and columns are tolerated. Errors: Input for a database without such events; Cancelled.
 [[nodiscard]] Status readRocpd(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
                                DiagnosticLog& log, LoadProgress& progress);
 

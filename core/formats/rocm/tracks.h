@@ -13,11 +13,11 @@
 
 namespace bubblescope::rocm {
 
-/// The tracks of ROCm's profilers: a queue of an agent (a device), a thread of a process. Names are those that
+/// The tracks of ROCm's profilers: queues of an agent (a device) and threads of a process. Names are those that
 /// rocprofv3 writes into Perfetto traces, so that lanes.h recognises them.
 class RocmTracks {
 public:
-    /// `where` names the file and must outlive this object.
+    /// `where` is the name of the file and must outlive this object.
     RocmTracks(const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
         : where_(where), builder_(builder), log_(log) {}
 
@@ -35,7 +35,7 @@ public:
         if (is_new) known->second = builder_.addTrack(process, thread);
         return known->second;
     }
-    /// Adds a slice from `start` to `end`; counts it as lost if they are unusable.
+    /// Adds a slice from `start` to `end`; counts it as lost if these times are unusable.
     void add(TrackId track, std::optional<std::int64_t> start, std::optional<std::int64_t> end, StringId name,
              StringId category, ArgSetId args) {
         if (!start || !end || *end < *start || !isWithinReach(TimeNs{*start}) || !isWithinReach(TimeNs{*end})) {

@@ -11,7 +11,7 @@
 
 namespace bubblescope::snapshot {
 
-/// A document of Python's pickle format, protocols 2 to 5, that consists only of None, booleans, numbers, text, bytes,
+/// A document in Python's pickle format, protocols 2 to 5. It may contain only None, booleans, numbers, text, bytes,
 /// lists, tuples and dicts. Anything that would run code or create other objects is rejected.
 class Pickle {
 public:
@@ -23,13 +23,13 @@ public:
 
     [[nodiscard]] Index root() const { return root_; }
     [[nodiscard]] Kind kind(Index value) const { return values_[value].kind; }
-    /// A whole number or a truncated float; none for anything else.
+    /// An integer, or a float truncated to an integer; none for anything else.
     [[nodiscard]] std::optional<std::int64_t> number(Index value) const;
-    /// Empty for anything but text.
+    /// The text of a value; empty for other types.
     [[nodiscard]] std::string_view text(Index value) const;
-    /// The items of a list or tuple; of a dict, keys and values in turn. Empty for anything else.
+    /// The items of a list or tuple, or the keys and values of a dict in turn. Empty for other types.
     [[nodiscard]] const std::vector<Index>& items(Index value) const;
-    /// The value of a dict's key; none if it is not a dict or has no such key.
+    /// The value of a key in a dict; none if `dict` is not a dict or has no such key.
     [[nodiscard]] std::optional<Index> find(Index dict, std::string_view key) const;
 
 private:

@@ -9,13 +9,13 @@
 
 namespace bubblescope::snapshot {
 
-/// True if a file begins like a pickle of protocol 2 to 5.
+/// True if a file starts like a pickle of protocol 2 to 5.
 [[nodiscard]] bool looksLikePickle(std::string_view beginning);
 
-/// Reads a snapshot of PyTorch's memory (torch.cuda.memory._dump_snapshot()) into the builder's current file: per
-/// device the counter "allocated memory". Its history ends with the state that the snapshot describes, so the memory
-/// that was allocated before the history begins follows from that state. Times are those of the host's clock. Errors:
-/// Input.
+/// Reads a snapshot of PyTorch's memory (torch.cuda.memory._dump_snapshot()) into the builder's current file, as a
+/// counter "allocated memory" per device. The history of a snapshot ends with the state that it describes, so the
+/// memory allocated before the start of the history can be computed from that state. Times are those of the host's
+/// clock. Errors: Input.
 [[nodiscard]] Status readSnapshot(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log);
 

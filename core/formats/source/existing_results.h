@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <string_view>
 
-/// The rule for outputs where earlier results exist: files and folders that contain something are not overwritten
-/// unless the user allows it. The command line checks this before it starts working; see Command::addOutput.
+/// Checks for outputs where earlier results exist. Existing non-empty files and folders are not overwritten unless the
+/// user permits it. The command line checks this before it starts working; see Command::addOutput.
 
 namespace bubblescope {
 
-/// The extension of Bubblescope's traces.
+/// File extension of Bubblescope's traces.
 inline constexpr std::string_view kTraceEnding = ".pftrace";
 
 /// Error: Usage if the file exists and is not empty. Pipes, devices and "-" are always accepted.
@@ -19,8 +19,8 @@ inline constexpr std::string_view kTraceEnding = ".pftrace";
 /// Error: Usage if the folder contains files with this extension, such as ".pftrace". Ignores other files.
 [[nodiscard]] Status mustHoldNone(const std::filesystem::path& folder, std::string_view ending);
 
-/// Removes the folder's own files with this extension, because parts of an earlier run would be read as parts of the
-/// new one. Error: Input, naming the file that cannot be removed.
+/// Removes this program's files with this extension from the folder, because parts of an earlier run would be read as
+/// parts of the new one. Error: Input, with the file that cannot be removed.
 [[nodiscard]] Status removeAll(const std::filesystem::path& folder, std::string_view ending);
 
 } // namespace bubblescope

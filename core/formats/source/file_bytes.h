@@ -17,11 +17,11 @@
 namespace bubblescope {
 
 /// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), otherwise read.
-/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read: its text
-/// then grows, by the one thread that reads it.
+/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read. Its text
+/// then grows in the thread that reads it.
 class FileBytes {
 public:
-    /// `was_packed`: the text comes from a compressed file.
+    /// `was_packed` is true if the text comes from a compressed file.
     FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool was_packed = false)
         : owner_(std::move(owner)), text_(text), was_packed_(was_packed) {}
     explicit FileBytes(std::shared_ptr<const MappedFile> file)
@@ -29,7 +29,7 @@ public:
     explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    /// All of the text, or as much as is available so far. Its beginning does not move.
+    /// The complete text, or the part that is available so far. The address of its beginning does not change.
     [[nodiscard]] std::string_view text() const {
         return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
     }
@@ -45,17 +45,17 @@ public:
     [[nodiscard]] std::size_t expectedSize() const {
         return std::min(unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size(), size_);
     }
-    /// From now on the content ends after `size` bytes, if it is longer. The rest of a compressed file may still be
-    /// unpacked in the background until this object and all holders of owner() are gone.
+    /// Limits the content to `size` bytes. The rest of a compressed file may still be unpacked in the background until
+    /// this object and all holders of owner() are gone.
     void cut(std::size_t size) { size_ = size; }
-    /// Keeps text() alive.
+    /// The owner that keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// True if text() consists of a file's pages, which the system can load again, so that they need not stay in
+    /// True if text() consists of pages of a file, which the system can load again, so that they need not stay in
     /// memory.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
-    /// True if args that are needed later should be kept by an ArgPacker, because text() takes much memory or is
-    /// released as it is read. The text of uncompressed files may be as large as `plain`. If the load has few bytes in
-    /// total, the text is kept: packing its args would take a fifth of the time.
+    /// True if args that are needed later should be stored in an ArgPacker, because text() uses a lot of memory or is
+    /// released while it is read. `plain` is the limit for uncompressed files. If the load has only a few bytes in
+    /// total, the text is kept, because packing its args would take a fifth of the time.
     [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
         if (unpacked_ != nullptr) return true;
@@ -63,18 +63,18 @@ public:
     }
     /// Sets the total bytes of all files of the load; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
-        constexpr std::uint64_t kPacked = std::uint64_t{1}
-                                          << 20; // compressed data, which unpacks to about twenty times its size
+        constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // limit for compressed data, which unpacks to about
+                                                                  // twenty times its size
         constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
         of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }
-    /// True if another program truncated the file while it was in use; the lost part reads as zeros.
+    /// True if another program truncated the file while it was in use; the lost part is read as zeros.
     [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
-    /// Announces that [begin, end) will not be read again soon.
+    /// Call this function if [begin, end) will not be read again soon.
     void release(std::size_t begin, std::size_t end) const {
         if (mapped_ != nullptr) mapped_->release(begin, end);
     }
-    /// Announces that everything before `end` will never be read again; it may read as zeros from then on.
+    /// Call this function if everything before `end` will never be read again; it may be read as zeros afterwards.
     void discard(std::size_t end) const {
         if (unpacked_ != nullptr) unpacked_->release(end);
     }
@@ -85,24 +85,24 @@ private:
     std::size_t size_ = std::string_view::npos; ///< see cut()
     bool was_packed_ = false;
     bool of_small_load_ = false;
-    const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is a mapped file
-    UnpackedText* unpacked_ = nullptr;   ///< `owner_`, if it is a compressed file
+    const MappedFile* mapped_ = nullptr; ///< equals `owner_` for a mapped file
+    UnpackedText* unpacked_ = nullptr;   ///< equals `owner_` for a compressed file
 };
 
-/// The path that denotes standard input.
+/// The path for standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// Returns true if a file with this beginning can be a trace at all.
+/// Returns true if a file with this beginning could be a trace.
 using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
-/// Opens a file; text() then has at least the first megabytes, see extend(). Reads a file that is not regular only as
-/// far as this machine's memory allows, and only its first megabyte if that is not `plausible`. Truncated or damaged
-/// compressed data yields everything before that place, and a diagnostic ("truncated", "corrupt"). The decompressed
-/// size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason or the byte
-/// offset of the damage; Cancelled.
+/// Opens a file. text() then has at least the first megabytes, see extend(). A file that is not regular is read only as
+/// far as this machine's memory allows; if its first megabyte is not `plausible`, the rest is not read. Truncated or
+/// damaged compressed data yields everything before the damage, and a diagnostic ("truncated", "corrupt"). The
+/// decompressed size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason
+/// or the byte offset of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
-/// Like openFileBytes(), but reads the whole file.
+/// Like openFileBytes(), but reads the complete file.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 

@@ -7,22 +7,22 @@
 
 namespace bubblescope {
 
-/// Progress of one file in a load, reported to the job in bytes of the file on disk. A file passes through stages
+/// Progress of loading one file, reported to the job in bytes of the file on disk. A file passes through stages
 /// (decompression, reading), each of which accounts for a fraction of its bytes. Files may be loaded in parallel, each
-/// with its own progress.
+/// with a separate progress.
 class LoadProgress {
 public:
     LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}
 
-    /// The next stage ends when `fraction` (0 to 1) of the file's bytes are done.
+    /// Starts a stage that ends when `fraction` (0 to 1) of the file's bytes are done.
     void beginStage(double fraction) {
         stage_begin_ = told_;
         stage_bytes_ = static_cast<std::uint64_t>(fraction * static_cast<double>(file_bytes_)) - stage_begin_;
         next_ = 0;
     }
 
-    /// Readers call this for every event; it reports progress and checks for a stop every megabyte. False if the reader
-    /// should stop.
+    /// Readers call this function for every event. It reports progress and checks for a stop every megabyte. Returns
+    /// false if the reader should stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;

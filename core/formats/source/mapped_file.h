@@ -6,26 +6,26 @@
 
 namespace bubblescope {
 
-/// The pages of a regular file, read-only. Thread-safe.
+/// The read-only pages of a regular file. Thread-safe.
 ///
 /// Another program may truncate the file while it is mapped, for instance a writer that starts over. Reading the
-/// missing pages would end this process (SIGBUS). Instead they read as zeros, and lost() is true from then on. To
-/// achieve this, the class handles SIGBUS for the process; signals for other memory are passed to the previous handler.
+/// missing pages would end this process (SIGBUS). Instead they are read as zeros, and lost() becomes true. For this
+/// purpose, the class handles SIGBUS for the process; signals for other memory are passed to the previous handler.
 class MappedFile {
 public:
-    /// Null if it is not a regular file, is empty, or cannot be mapped. `descriptor` may be closed afterwards.
+    /// Null if the file is not regular, is empty, or cannot be mapped. The caller may then close `descriptor`.
     [[nodiscard]] static std::shared_ptr<const MappedFile> map(int descriptor);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
 
     [[nodiscard]] std::string_view text() const { return text_; }
-    /// True if a page was read that the file no longer has.
+    /// True if a page was read that is no longer in the file.
     [[nodiscard]] bool lost() const;
-    /// Announces that [begin, end) will not be read again soon: removes those pages from this process's memory; on
-    /// access they return from the system's cache.
+    /// Removes the pages of [begin, end) from the memory of this process, because they will not be read again soon. On
+    /// access they are loaded from the system's cache.
     void release(std::size_t begin, std::size_t end) const;
-    /// Calls release() for the whole of every mapped file.
+    /// Calls release() for all pages of every mapped file.
     static void releaseAll();
 
 private:

@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Keeps the args of events whose text is not kept, such as that of a compressed file. Compresses them on other
-/// threads, in blocks of tens of kilobytes, so that one block can be read without the others. Not thread-safe.
+/// Stores the args of events whose text is not kept, such as events of a compressed file. Compresses them on other
+/// threads in blocks of tens of kilobytes, so that one block can be read without the others. Not thread-safe.
 class ArgPacker {
 public:
     ArgPacker();
@@ -20,13 +20,13 @@ public:
     ArgPacker(const ArgPacker&) = delete;
     ArgPacker& operator=(const ArgPacker&) = delete;
 
-    /// Stores a JSON object, or an event of another format, and returns the offset at which a reader finds it.
+    /// Stores a JSON object, or an event of another format, and returns its offset for readers.
     [[nodiscard]] std::uint64_t add(std::string_view bytes);
-    /// Call it after the last add().
+    /// Call this function after the last add().
     void finish();
-    /// A reader of JSON objects. Call it after finish().
+    /// A reader of JSON objects. Call this function after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> reader() const;
-    /// A reader that passes the stored events to `format`. Call it after finish().
+    /// A reader that passes the stored events to `format`. Call this function after finish().
     [[nodiscard]] std::shared_ptr<const ArgReader> readerWith(std::shared_ptr<const ArgReader> format) const;
 
 private:

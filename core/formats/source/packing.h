@@ -15,17 +15,17 @@
 
 namespace bubblescope {
 
-/// A growing byte buffer. Unlike in a string, new room is not zeroed, which for gigabytes would take as long as
-/// decompressing them; large buffers grow without copying if the system can move pages.
+/// A growing byte buffer. In contrast to a string, new memory is not zeroed, which for gigabytes would take as long as
+/// decompressing them. Large buffers grow without copying if the system can move pages.
 class ByteBuffer {
 public:
     ByteBuffer() = default;
-    /// A buffer that never moves: reserves addresses for its whole capacity and commits memory as bytes are written.
-    /// Nothing if the system does not have that much address space.
+    /// A buffer that never moves. Reserves addresses for its capacity and commits memory as bytes are written. None if
+    /// the system does not have enough address space.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
     /// A buffer of at least this capacity for data that is kept. Buffers that one thread creates while earlier ones
-    /// exist are adjacent, in large pages. For a small file, allocating small pages would take most of the time. If the
-    /// capacity does not suit this, or the system has no large pages, it is an ordinary buffer.
+    /// exist are adjacent, in large pages. For small files, allocating small pages would take most of the time. If the
+    /// capacity is unsuitable or the system has no large pages, returns an ordinary buffer.
     [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] char* end() { return bytes_.get() + size_; }
     [[nodiscard]] std::string_view text() const { return {bytes_.get(), size_}; }
 
-    /// Declares bytes that were written at end().
+    /// Adds `count` bytes that were written at end() to the size.
     void grew(std::size_t count) { size_ += count; }
 
     void reserve(std::size_t capacity) {
@@ -47,11 +47,11 @@ public:
         capacity_ = capacity;
     }
 
-    /// Declares that everything before `end` of a buffer at a fixed place is no longer read; it may read as zeros.
+    /// Declares that bytes before `end` of a buffer at a fixed place are no longer read; they may read as zeros.
     void release(std::size_t end);
-    /// Reuses the released memory for the next `size` bytes, so that the system need not allocate it again.
+    /// Reuses the released memory for the next `size` bytes, which avoids new allocations.
     void reuseReleased(std::size_t size);
-    /// Returns the memory released so far, and later, to the system.
+    /// Returns memory to the system that has been or will be released.
     void giveBackReleased();
 
 private:
@@ -64,49 +64,49 @@ private:
 
         std::size_t mapped;                  ///< size of the address range, if the buffer is at a fixed place
         void* place;                         ///< start of that range
-        std::shared_ptr<SharedPlace> shared; ///< place that contains the buffer, if it contains others too
+        std::shared_ptr<SharedPlace> shared; ///< address range that this buffer shares with others, if any
     };
     void leavePlace(std::size_t capacity);
 
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
-    // For a buffer at a fixed place, in whole units of memory:
-    std::size_t released_ = 0; ///< nothing before this offset is read any more
-    std::size_t reused_ = 0;   ///< nothing before this offset has memory any more
+    // For a buffer at a fixed place, in multiples of the unit of memory:
+    std::size_t released_ = 0; ///< bytes before this offset are no longer read
+    std::size_t reused_ = 0;   ///< bytes before this offset no longer have memory
     std::size_t backed_ = 0;   ///< memory was moved up to this offset
-    int moves_left_ = 1024;    ///< limited, because each move takes an entry in the system's table of memory mappings
+    int moves_left_ = 1024;    ///< limit, because each move uses an entry in the system's table of memory mappings
 };
 
 enum class Packing { Gzip, Zstd };
 
-/// Detects compression by the first bytes.
+/// Detects compression from the first bytes.
 [[nodiscard]] std::optional<Packing> packingOf(std::string_view bytes);
 
 struct Unpacked {
     ByteBuffer bytes;
-    /// The reason why the data ends early, or empty; `bytes` contains everything decompressed before that.
+    /// Reason why the data ends early, or empty. `bytes` contains everything decompressed before.
     std::string fault;
-    bool cut_off = false;     ///< data is missing at the end, rather than damaged
-    std::size_t fault_at = 0; ///< offset in the compressed bytes
+    bool cut_off = false;     ///< true if data is missing at the end, false if it is damaged
+    std::size_t fault_at = 0; ///< offset of the fault in the compressed bytes
     std::size_t pieces = 0;   ///< number of pieces unpacked in parallel
 };
 
-/// The limit on the data read from pipes and devices: 16 GiB or three quarters of the machine's memory.
+/// Limit for data from pipes and devices: 16 GiB or three quarters of the machine's memory.
 [[nodiscard]] std::size_t readLimit();
 
-/// The limit on the decompressed size for a file of `packed` bytes, or for all compressed data in a file: 256 MiB or
-/// 150 times as much, whichever is more (text traces compress 12 to 40 times), but at most 16 GiB or three quarters of
-/// the machine's memory.
+/// Limit for the decompressed size of a file with `packed` bytes, or of all compressed data in a file: the larger of
+/// 256 MiB and 150 times the compressed size (text traces compress 12 to 40 times), but at most 16 GiB or three
+/// quarters of the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
-/// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several; skips zeros after the
-/// last. The decompressed size is bounded by unpackedLimit(); while growing, it takes up to twice that. Errors: Input
-/// for a file that exceeds it, and for zstd with a window above 128 MiB; Cancelled within a few milliseconds.
+/// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several. Skips zeros after the
+/// last one. The decompressed size is bounded by unpackedLimit(); growing needs up to twice that. Errors: Input for a
+/// file that exceeds the limit, and for zstd with a window above 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 
-/// The beginning of a compressed file, as far as it can be unpacked: at most `most` bytes.
+/// The beginning of a compressed file as far as it can be unpacked, at most `most` bytes.
 [[nodiscard]] std::string unpackedBeginning(std::string_view packed, Packing packing, std::size_t most);
 
 /// Compresses a stream of bytes. Not thread-safe.
@@ -114,13 +114,13 @@ class Packer {
 public:
     virtual ~Packer() = default;
 
-    /// Appends the compressed bytes so far to `out`. False if compression failed because memory ran out.
+    /// Appends the compressed bytes so far to `out`. Returns false if compression failed because memory ran out.
     [[nodiscard]] virtual bool add(std::string_view bytes, std::string& out) = 0;
     /// Appends the rest. Nothing may be added afterwards.
     [[nodiscard]] virtual bool finish(std::string& out) = 0;
 };
 
-/// The compression that a file's extension requests: .gz or .zst.
+/// The compression specified by a file's extension: .gz or .zst.
 [[nodiscard]] std::optional<Packing> packingAskedFor(const std::filesystem::path& file);
 
 [[nodiscard]] std::unique_ptr<Packer> makePacker(Packing packing);

@@ -14,14 +14,14 @@
 
 namespace bubblescope {
 
-/// Writes a temporary file next to the target and renames it at the end, so that a failure never leaves half a file
-/// under the target's name. Compresses if the target's name ends in .gz or .zst. Buffers small pieces, so callers need
-/// not.
+/// Writes a temporary file in the folder of the target and renames it at the end, so that a failure never leaves an
+/// incomplete file under the target's name. Compresses if the target's name ends in .gz or .zst. Small pieces are
+/// buffered.
 ///
-/// A target that is a symbolic link stays one, and the file that it points to is replaced if it belongs to this user.
-/// Pipes and devices are written directly; "-" is standard output. A file that exists when writing begins is replaced
-/// and keeps its permissions; callers must check beforehand whether that is allowed, see existing_results.h. A file
-/// that another program created in the meantime is not replaced.
+/// A target that is a symbolic link stays a link, and the file that it points to is replaced if it belongs to this
+/// user. Pipes and devices are written directly; "-" is standard output. A file that exists when writing starts is
+/// replaced and keeps its permissions. Callers must first check if replacing is permitted, see existing_results.h. A
+/// file that another program created in the meantime is not replaced.
 class ReplacingFile {
 public:
     using value_type = char; ///< with push_back, for std::back_inserter()
@@ -35,15 +35,15 @@ public:
         pending_ += bytes;
         if (pending_.size() >= kPending) flush();
     }
-    void push_back(char byte) { write({&byte, 1}); } // NOLINT(readability-identifier-naming): the standard's name
+    void push_back(char byte) { write({&byte, 1}); } // NOLINT(readability-identifier-naming): a standard name
 
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
-    /// Writes the rest and closes the temporary file: commit() then needs neither disk space nor a descriptor. Use it
-    /// if all files of a result must appear, or none. Errors: Input if anything could not be written.
+    /// Writes the rest and closes the temporary file, so that commit() needs neither disk space nor a descriptor. Use
+    /// this function if all files of a result must appear together. Errors: Input if anything could not be written.
     [[nodiscard]] Status finish();
-    /// Moves the file into place, calling finish() first if necessary. Errors: Input if this file could not be written,
-    /// now or before.
+    /// Moves the file into place, after calling finish() if necessary. Errors: Input if the file could not be written,
+    /// now or earlier.
     [[nodiscard]] Status commit();
 
 private:
@@ -56,26 +56,26 @@ private:
     [[nodiscard]] Error failure() const;
 
     std::filesystem::path target_;
-    std::filesystem::path place_;     ///< the file itself, with symbolic links resolved
+    std::filesystem::path place_;     ///< path of the target with symbolic links resolved
     std::filesystem::path temporary_; ///< empty: write directly to the target
     std::unique_ptr<Packer> packer_;  ///< null: no compression
     std::string pending_;
     Descriptor file_;
     std::string problem_; ///< the first problem; nothing is written afterwards
     bool packing_failed_ = false;
-    bool existed_ = false; ///< when writing began
+    bool existed_ = false; ///< true if the target existed when writing started
     bool finished_ = false;
     bool committed_ = false;
 };
 
-/// Several files of one result, in a folder that is created if needed: all of them appear, or none.
+/// Several files of one result, in a folder that is created if needed. Either all of them appear, or none.
 class ReplacingFiles {
 public:
     /// Errors: Input if the folder cannot be created.
     [[nodiscard]] static Result<ReplacingFiles> in(std::filesystem::path folder);
 
-    /// Starts another file. Its text is complete when the next one is started. Error: Input if this or the previous
-    /// file could not be written.
+    /// Starts another file. The text of a file is complete when the next one is started. Error: Input if this or the
+    /// previous file could not be written.
     [[nodiscard]] Result<ReplacingFile*> begin(const std::string& name);
     [[nodiscard]] Status commit();
 
@@ -88,8 +88,8 @@ private:
 
 /// Creates a folder for output files, and its parents. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
-/// Like makeFolder(), for a folder that other processes will write to: also creates and removes a file there. Errors:
-/// Input, with the system's reason.
+/// Like makeFolder(), for a folder that other processes will write to. Also creates and removes a file there as a test.
+/// Errors: Input, with the system's reason.
 [[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 
 } // namespace bubblescope

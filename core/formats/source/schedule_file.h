@@ -7,10 +7,10 @@
 
 namespace bubblescope {
 
-/// True if a text is a schedule in PyTorch's CSV form, by the cells of its first line.
+/// True if a text is a schedule in PyTorch's CSV format, according to the cells in the first line.
 [[nodiscard]] bool looksLikeScheduleCsv(std::string_view text);
 
-/// For a schedule given where a trace is expected: what it is and which commands accept it.
+/// The error for a schedule passed instead of a trace. Explains what the file is and which commands accept it.
 [[nodiscard]] Error scheduleError(const std::string& where);
 
 } // namespace bubblescope

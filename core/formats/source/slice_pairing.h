@@ -20,32 +20,32 @@ struct SliceMark {
     TrackId track = 0;
     bool is_end = false;
     TimeNs time{0};
-    StringId name = 0; ///< may be empty at an end
+    StringId name = 0; ///< name of the slice; may be empty at an end
     StringId category = 0;
     ArgSetId args = 0;
 };
 
-/// Turns begins and ends into slices. An end closes the innermost open slice of its track, in order of time. If the
-/// file is in that order, as nearly all are, a slice is in the builder from its begin on and nothing else is stored; if
-/// a track is not, its marks are sorted at the end. Slices that are still open at the end of the file stay open
-/// (Trace::openSlices()) and are counted.
+/// Converts begins and ends to slices. An end closes the innermost open slice of its track, in order of time. If a
+/// track is in that order in the file, like nearly all tracks, a slice is in the builder from its begin on and nothing
+/// else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at the end of the
+/// file stay open (Trace::openSlices()) and are counted.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
-    /// Adds a begin or an end that is paired by an id within its track; pairs with the same id nest. An end closes the
-    /// innermost open slice of its name, if it has one. If slices of any id of a track nest, an id's slices get a
-    /// separate row where they overlap those of another id.
+    /// Adds a begin or an end that is paired by an id within its track; pairs with the same id nest. If an end has a
+    /// name, it closes the innermost open slice with this name. If slices of any id of a track nest, slices get
+    /// separate rows where they overlap slices with another id.
     void addAsync(const SliceMark& mark, std::uint64_t id);
-    /// Adds an arrow that touches the slice whose begin was added last. A reader must add all its arrows this way, or
-    /// none.
+    /// Adds an arrow that touches the slice whose begin was added last. A reader must add either all or none of its
+    /// arrows with this function.
     void addFlowToLast(std::uint64_t id) {
         any_flow_ = true;
         builder_.addFlow({id, builder_.sliceStart(last_begin_), builder_.sliceTrack(last_begin_), last_begin_, true});
     }
 
-    /// Completes the slices in the builder; `where` names the file in diagnostics. False if the job is stopped.
+    /// Completes the slices in the builder. `where` is the file for diagnostics. Returns false if the job is stopped.
     [[nodiscard]] bool finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress);
 
 private:
@@ -56,24 +56,24 @@ private:
     /// A mark to be sorted by time.
     struct Mark {
         TimeNs time;
-        std::uint32_t item : 31; ///< begin: the slice, or the index in async_; end: the index of its args
+        std::uint32_t item : 31; ///< for a begin: the slice, or index in async_; for an end: index of the args
         std::uint32_t is_end : 1;
     };
     struct LooseEnd {
         TimeNs time;
         ArgSetId args;
     };
-    /// State that few tracks need.
+    /// State that only a few tracks need.
     struct Odd {
         std::vector<LooseEnd> unmatched; ///< ends without a begin, until the first mark that comes too early
-        std::vector<Mark> late;          ///< marks from that one on
+        std::vector<Mark> late;          ///< marks from the first one that comes too early
     };
     struct TrackMarks {
         std::vector<SliceId> open; ///< innermost last
         TimeNs latest = TimeNs::min();
-        std::vector<bool> order; ///< for each mark up to the first one that comes too early: true if it is an end
+        std::vector<bool> order; ///< for each mark up to the first one that comes too early: true if the mark is an end
         std::unique_ptr<Odd> odd;
-        // The outermost open slice, for the preview:
+        // For the preview, data of the outermost open slice:
         std::int64_t depth = 0;
         std::int64_t slices = 0; ///< slices in it
         TimeNs begin{0};
@@ -102,14 +102,14 @@ private:
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
     /// Pairs marks in order of time for which `fit(begin, end)` returns true. Calls `use(begin, end)` for each pair, in
-    /// the order of the begins, with null for a begin that stays open.
+    /// the order of begins, with null for a begin that stays open.
     template <class Fit, class Use>
     [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
     /// A slice with an id.
     struct AsyncSlice {
         const AsyncMark* begin;
-        const AsyncMark* end;  ///< null if it stays open
-        std::size_t outermost; ///< the outermost slice around it, or the slice itself
+        const AsyncMark* end;  ///< null if the slice stays open
+        std::size_t outermost; ///< outermost slice around this slice, or the slice itself
     };
     [[nodiscard]] bool pairAsync(Finishing& job);
     [[nodiscard]] bool pairId(std::size_t begin, std::size_t end, std::vector<AsyncSlice>& slices,
@@ -118,9 +118,9 @@ private:
     [[nodiscard]] std::vector<TrackId> rowsFor(const std::vector<AsyncSlice>& slices);
 
     TraceBuilder& builder_;
-    std::size_t flows_;              ///< number of flows in the builder when this was created
+    std::size_t flows_;              ///< number of flows in the builder at construction
     std::vector<TrackMarks> tracks_; ///< by TrackId
-    std::vector<bool> begun_;        ///< by slice: true if a mark began it, because the reader may add others
+    std::vector<bool> begun_;        ///< per slice: true if a mark started the slice; readers may add other slices
     std::vector<std::pair<SliceId, ArgSetId>> end_args_;
     std::vector<ArgSetId> loose_args_; ///< args of the ends that are sorted
     std::vector<AsyncMark> async_;

@@ -13,13 +13,13 @@
 #include <tuple>
 #include <vector>
 
-/// A converted trace records which files its processes came from and what those files contained, so that ranks, hosts,
-/// devices, and ids that are only valid within one file are preserved.
+/// A converted trace records the files that its processes came from and their metadata. This preserves ranks, hosts,
+/// devices, and ids that are only valid within one file.
 
 namespace bubblescope {
 
-/// Distinct numbers for a trace's processes and threads: the files' own if they are distinct, others if two files, or a
-/// number and a text, share one. A row that was split off has its thread's number.
+/// Distinct numbers for a trace's processes and threads: the original numbers if they are distinct. If two files, or a
+/// number and a text, share a number, others are used. A row that was split off has its thread's number.
 class RowNumbers {
 public:
     explicit RowNumbers(const Trace& trace);
@@ -37,11 +37,11 @@ private:
     std::vector<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> processes_; ///< file, pid, number; sorted
 };
 
-/// Tracks in the order in which viewers should show their processes: by the rank of their file, those without a rank
+/// Tracks in the order in which viewers should show their processes: by the rank of the file, files without a rank
 /// last, otherwise unchanged.
 [[nodiscard]] std::vector<TrackId> tracksByRank(const Trace& trace);
 
-/// "file 2, rank 0", for viewers that show a label next to a process.
+/// Label such as "file 2, rank 0", for viewers that show labels next to processes.
 [[nodiscard]] std::string sourceLabel(std::uint32_t number, std::optional<std::int32_t> rank);
 
 struct SourceFiles {
@@ -49,32 +49,32 @@ struct SourceFiles {
         std::uint32_t file = 0; ///< index in `files`
         std::int64_t pid = 0;   ///< number in that file
     };
-    /// A track that the written format cannot describe: its number, or the fact that it has no name, is lost.
+    /// A track that the written format cannot describe: its number is lost, or it has no name.
     struct Row {
         std::optional<TrackId> spilled_from;
         std::int64_t tid = 0;
         bool unnamed = false;
         bool may_overlap = false;
     };
-    std::vector<TraceFile> files;              ///< the information that they contained, without paths
-    std::map<std::int64_t, Process> processes; ///< by the number under which they are written
+    std::vector<TraceFile> files;              ///< metadata of the files, without paths
+    std::map<std::int64_t, Process> processes; ///< processes by the number in the written file
     std::map<TrackId, Row> rows;
-    std::vector<Diagnostic> problems; ///< from reading the files
+    std::vector<Diagnostic> problems; ///< problems found while reading the files
 };
 
 [[nodiscard]] SourceFiles::Row rowOf(const Track& track);
 
-/// Has no rows, because only the writer knows which of them its format cannot describe.
+/// Does not set `rows`, because only the writer knows the limits of its format.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
-/// Conversion to a JSON object and back. Damaged entries are left out, counted and reported; without any file there is
-/// no result.
+/// Conversion to a JSON object and back. Damaged entries are left out, counted and reported. If there are no files,
+/// returns none.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
 [[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where,
                                                             DiagnosticLog& log);
 
-/// Makes the builder's current file the first of the source files, and adds the others with the current file's path.
-/// Assigns the files and process numbers to the builder's tracks and counters.
+/// Replaces the builder's current file by the first of the source files, and adds the others with the path of the
+/// current file. Assigns the files and process numbers to the builder's tracks and counters.
 void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 
 } // namespace bubblescope

@@ -4,14 +4,14 @@
 
 namespace bubblescope {
 
-/// The name of an output that means standard output.
+/// The output name that stands for standard output.
 inline constexpr std::string_view kStandardOutput = "-";
 
-/// The descriptor for an output named "-".
+/// The file descriptor for an output named "-".
 [[nodiscard]] int standardOutput();
 
-/// Reserves standard output for such an output: anything else that the process prints goes to standard error from now
-/// on. Call it once, before anything is printed and before there are threads.
+/// Reserves standard output for such an output. Anything else that the process prints is redirected to standard error.
+/// Call this function once, before anything is printed and before threads are started.
 void reserveStandardOutput();
 
 } // namespace bubblescope

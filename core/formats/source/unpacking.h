@@ -24,33 +24,33 @@ public:
     Unpacker& operator=(const Unpacker&) = delete;
     virtual ~Unpacker() = default;
 
-    /// Decompresses from packed[at..) into the free room of `out`, for a few milliseconds at most.
+    /// Decompresses from packed[at..) into the free memory of `out`, for at most a few milliseconds.
     virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
-    /// True if the data may end here.
+    /// True if the data may end at the current position.
     [[nodiscard]] virtual bool atBorder() const = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Unpacker> makeUnpacker(Packing packing);
 
-/// Unpacks a file from start to end: members (gzip) or frames (zstd) in parallel if there are several cores, otherwise
-/// a few megabytes at a time. Not thread-safe.
+/// Unpacks a file from start to end. Members (gzip) or frames (zstd) are unpacked in parallel if there are several
+/// cores, otherwise a few megabytes at a time. Not thread-safe.
 ///
-/// The start of a member is guessed by its first bytes, and an unpacked piece is used only if it ends exactly where the
-/// next one begins; the rest is unpacked in order, from where a member certainly ended.
+/// The start of a member is guessed from its first bytes. An unpacked piece is used only if it ends exactly where the
+/// next one starts. The rest is unpacked in order, from a position at which a member is known to end.
 class Unpacking {
 public:
     enum class State { More, Ended, Failed };
 
-    /// More than `limit` bytes are an error.
+    /// Unpacking more than `limit` bytes is an error.
     Unpacking(std::string_view packed, Packing packing, std::size_t limit, const JobControl& control);
 
-    /// Does not use other threads. Call it before the first next().
+    /// Disables other threads. Call this function before the first next().
     void inOrder() { side_by_side_ = false; }
-    /// Appends the next bytes. A fault in the data is reported in `out` and ends the bytes.
+    /// Appends the next bytes. A fault in the data is reported in `out` and ends the text.
     [[nodiscard]] State next(Unpacked& out);
-    /// The corresponding offset in the compressed bytes.
+    /// The current offset in the compressed bytes.
     [[nodiscard]] std::size_t at() const { return at_; }
-    /// The reason why it failed: Input if there is too much or its window is too large; Cancelled.
+    /// The reason for a failure: Input if the text is too long or the window is too large; Cancelled.
     [[nodiscard]] Error failure(const std::string& where) const;
 
 private:
@@ -72,12 +72,12 @@ private:
     const JobControl& control_;
     std::size_t at_ = 0;
     Reason reason_ = Reason::Cancelled;
-    std::unique_ptr<Unpacker> unpacker_; ///< for data that is unpacked in order
-    bool border_ = false;                ///< true if a member ended at at_
+    std::unique_ptr<Unpacker> unpacker_; ///< used for data that is unpacked in order
+    bool border_ = false;                ///< true if a member ended at `at_`
     bool side_by_side_ = true;
-    std::size_t next_piece_ = 0; ///< start of the piece after those ahead
+    std::size_t next_piece_ = 0; ///< start of the piece after the pending ones
     std::deque<std::size_t> ends_;
-    OrderedTasks<Piece> pieces_; ///< last, because its tasks use the members above
+    OrderedTasks<Piece> pieces_; ///< last member, because the tasks use the members above
 };
 
 } // namespace bubblescope

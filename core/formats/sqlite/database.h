@@ -19,7 +19,7 @@ namespace bubblescope::sqlite {
 /// Rows of a table, copied out of SQLite.
 class Rows {
 public:
-    bool damaged = false; ///< nothing after these rows can be read
+    bool damaged = false; ///< true if nothing after these rows can be read
 
     [[nodiscard]] std::size_t count() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
     [[nodiscard]] std::size_t bytes() const { return cells_.size() * sizeof(Cell) + texts_.size(); }
@@ -37,7 +37,7 @@ private:
     friend class Row;
     struct Cell {
         std::int64_t integer = 0;
-        std::uint32_t text = 0; ///< offset of its start; kNull for NULL
+        std::uint32_t text = 0; ///< offset of the text's start; kNull for NULL
         std::uint32_t size = 0;
     };
     static constexpr std::uint32_t kNull = 0xffffffff;
@@ -47,14 +47,14 @@ private:
     std::string texts_;
 };
 
-/// One row, valid as long as its Rows object. Columns count from 0.
+/// One row, valid as long as its Rows object. Columns are numbered from 0.
 class Row {
 public:
     Row(const Rows& rows, std::size_t row) : rows_(rows), cells_(rows.cells_.data() + row * rows.columns_) {}
 
     [[nodiscard]] bool isNull(std::size_t column) const { return cells_[column].text == Rows::kNull; }
     [[nodiscard]] std::int64_t integer(std::size_t column) const { return cells_[column].integer; } ///< 0 for NULL
-    /// Empty for a number.
+    /// The text in a column; empty for a number.
     [[nodiscard]] std::string_view text(std::size_t column) const {
         if (isNull(column)) return {};
         return std::string_view(rows_.texts_).substr(cells_[column].text, cells_[column].size);
@@ -68,30 +68,30 @@ private:
 /// An SQLite database in memory (a mapped or decompressed file), read-only.
 class Database {
 public:
-    /// Nothing if SQLite rejects the bytes; they must outlive this object.
+    /// None if SQLite rejects the bytes. The bytes must outlive this object.
     [[nodiscard]] static std::optional<Database> open(std::string_view bytes);
 
-    /// An upper bound for any table.
+    /// Upper bound for the number of rows in any table.
     [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
-    /// The tables whose names begin with `prefix`.
+    /// The tables whose names start with this text.
     [[nodiscard]] std::vector<std::string> tablesFrom(std::string_view begin) const {
         std::vector<std::string> found;
         for (auto table = tables_.lower_bound(begin); table != tables_.end() && table->starts_with(begin); ++table)
             found.push_back(*table);
         return found;
     }
-    /// True if it is a view or a virtual table. They are programs, which are not run: hasTable() is false for them.
+    /// True for a view or a virtual table. These are programs and are not run; hasTable() returns false for them.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
-    /// An upper bound for the rows of a table: counting would read all of its pages.
+    /// Upper bound for the number of rows in a table. Counting them would require reading all pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;
 
     enum class End { Whole, Stopped, Damaged };
     /// Returns false to stop.
     using Take = std::function<bool(const Row&)>;
-    /// Passes the rows of a table to `take` on the calling thread; none if there is no such table. SQLite reads a large
-    /// table on other threads, ahead of `take`. Tables differ between versions: a missing column reads as NULL. A table
-    /// with more rows than fit into the file counts as damaged, because its pages may form cycles.
+    /// Passes the rows of a table to `take` on the calling thread; none if there is no such table. SQLite reads large
+    /// tables on other threads, ahead of `take`. Tables differ between versions, so a missing column is read as NULL. A
+    /// table with more rows than fit into the file counts as damaged, because its pages may form cycles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:
@@ -103,7 +103,7 @@ private:
     class Taker;
 
     explicit Database(std::string_view bytes);
-    /// Nothing if SQLite rejects the bytes.
+    /// Null if SQLite rejects the bytes.
     [[nodiscard]] static Connection connect(std::string_view bytes);
     /// `query` must pass its rows to the SQL function take().
     End run(const std::string& query, const Take& take) const;
@@ -113,7 +113,7 @@ private:
     // A connection serves one thread at a time.
     Connection connection_;
     Connection other_;
-    std::size_t max_rows_; ///< upper bound, by the size of the file
+    std::size_t max_rows_; ///< upper bound, based on the size of the file
     std::set<std::string, std::less<>> tables_;
     std::set<std::string, std::less<>> computed_;
 };

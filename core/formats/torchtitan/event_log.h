@@ -13,9 +13,9 @@ namespace bubblescope::torchtitan {
 /// True if a text is torchtitan's structured log: one JSON object per line, with rank, log_type_name and time_us.
 [[nodiscard]] bool looksLikeEventLog(std::string_view text);
 
-/// Reads such a log into the builder's current file: NAME_start and NAME_end delimit a slice NAME, everything else is
-/// an instant; rank, step and other fields are args. One row per source. Counts broken lines. Errors: Input if no line
-/// is an event; Cancelled.
+/// Reads such a log into the builder's current file. NAME_start and NAME_end delimit a slice NAME; everything else is
+/// an instant. Rank, step and other fields are args. There is one row per source. Broken lines are counted. Errors:
+/// Input if no line is an event; Cancelled.
 [[nodiscard]] Status readEventLog(std::string_view text, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log, LoadProgress& progress);
 
