@@ -31,8 +31,8 @@ struct MemoryLine {
 
 struct MemoryUse {
     std::vector<RankMemoryUse> ranks; ///< by replica, then rank; only ranks with a separate file and a memory counter
-    /// Least-squares fit. None with fewer than three ranks, if all ranks hold the same number of forwards, or if memory
-    /// does not grow with that number.
+    /// Least-squares fit. None with fewer than three ranks, if all ranks store activations of the same number of
+    /// forwards, or if memory does not grow with that number.
     std::optional<MemoryLine> line;
     std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty without memory counters
 };

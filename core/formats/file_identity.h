@@ -33,7 +33,7 @@ public:
 private:
     struct Known {
         std::filesystem::path path;
-        std::filesystem::path unpacked; ///< without the extension of a compressed file
+        std::filesystem::path unpacked; ///< path without the extension of a compressed file
         std::optional<std::int32_t> rank;
         std::optional<std::int32_t> named_rank;
         std::optional<std::int32_t> world_size;

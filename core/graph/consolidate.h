@@ -51,7 +51,7 @@ private:
         WarmUp,
         Steady,
         Cooldown,
-        Tail, ///< the part of cool-down after the last input gradient
+        Tail, ///< cool-down after the last input gradient
     };
     struct RankUnits {
         UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit if there is none
@@ -99,7 +99,7 @@ private:
     std::vector<Part> part_; ///< per unit
     std::vector<RankUnits> ranks_;
     // Members that depend on the step's times.
-    ListToFill<TimeNs> lag_;           ///< per edge of the units: from the start of one to the start of the other
+    ListToFill<TimeNs> lag_;           ///< per edge: minimum time from the start of one unit to the start of the other
     std::vector<OwnInput> own_inputs_; ///< by unit
     ListToFill<TimeNs> latency_;       ///< per op: the time of the receive that feeds it; 0 if unknown
     std::array<std::vector<Half>, 2> halves_; ///< per unit; empty if there are no pairs

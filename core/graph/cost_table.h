@@ -15,7 +15,7 @@ struct Transfer {
     Payload payload = Payload::Activation;
     Microbatch microbatch;
     std::int32_t sequence = 0;
-    Stage stage; ///< the stage that it feeds
+    Stage stage; ///< the receiving stage
     Rank to;
 };
 

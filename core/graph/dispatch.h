@@ -17,8 +17,8 @@ namespace bubblescope {
 
 /// The rule by which a rank chooses its next op.
 enum class DispatchRule : std::uint8_t {
-    List,     ///< the next one in its list, even if its input has not arrived
-    Ready,    ///< the ready op that comes first in its list: the list only sets priorities (RRFP, arXiv 2605.18750)
+    List,     ///< the next op in the rank's list, even if its input has not arrived
+    Ready,    ///< the ready op that comes first in the rank's list, which only sets priorities (RRFP, arXiv 2605.18750)
     Backward, ///< a ready B or I, else a ready F, else a ready W; ties are resolved by the list
     Oldest,   ///< a ready op of the lowest micro-batch; ties are resolved by the list
 };

@@ -17,7 +17,7 @@ struct WaitStep {
         OtherEnd,  ///< the send or receive at the other end
         Queue,     ///< an earlier call in the queue of its communicator
         NotPosted, ///< an earlier action of its rank
-        Input,     ///< the transfer that provides its input
+        Input,     ///< the transfer that provides an op's input
     };
     Rank rank;
     std::size_t action = 0; ///< index of the call in the rank's list
@@ -33,7 +33,7 @@ struct WaitStep {
 /// States whether a lowered schedule can hang. A schedule either always hangs or never does, regardless of timing: see
 /// LoweredGraph.
 struct HangVerdict {
-    std::vector<WaitStep> cycle; ///< the shortest cycle of blocked calls; empty if it cannot hang
+    std::vector<WaitStep> cycle; ///< shortest cycle of blocked calls; empty if the schedule cannot hang
     std::int64_t from_bytes = 0; ///< smallest payload that hangs; 0 = any size
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };

@@ -82,7 +82,7 @@ void withWidth(const TaskGraph& graph, Visit visit) {
 struct Arrays {
     const TaskIndex* sources;
     const TaskIndex* begin; ///< per place, plus the end; null for rows
-    const TaskIndex* order; ///< null if places equal numbers
+    const TaskIndex* order; ///< null if places equal task numbers
     std::size_t size;
 
     explicit Arrays(const TaskGraph& graph)
@@ -214,8 +214,8 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
 /// The predecessor that arrived last at a task; in case of a tie, the first in the task's list.
 struct LatestPredecessor {
     TaskIndex task = kNoTask; ///< kNoTask without predecessors
-    std::size_t slot = 0;     ///< its index among the predecessors
-    TimeNs arrival{0};        ///< its time plus lag; the origin's time without predecessors
+    std::size_t slot = 0;     ///< index among the task's predecessors
+    TimeNs arrival{0};        ///< time of the predecessor plus lag; the origin's time without predecessors
 };
 
 /// The latest predecessor of the task at a place. time(task) may come from a pass or from an observation.

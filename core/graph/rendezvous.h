@@ -187,7 +187,7 @@ private:
     const OpGraph& graph_;
     SendMode mode_;
     Listener& listener_;
-    std::vector<std::uint8_t> posted_; ///< per op: the posted sides of its input transfer
+    std::vector<std::uint8_t> posted_; ///< per op: posted sides of the transfer that feeds it
     std::vector<RankState> ranks_;
     std::vector<Rank> runnable_;
 };

@@ -66,7 +66,7 @@ struct ActionTime {
 
 struct LoweredStep {
     StepTimeline step;
-    std::vector<std::vector<ActionTime>> actions; ///< per rank, in its order
+    std::vector<std::vector<ActionTime>> actions; ///< per rank, in the order of its list
     QueueTimes queues;
 };
 

@@ -37,7 +37,7 @@ class TransferBatches;
 
 /// An optimizer op after a rank's last unit. No other op waits for it, so it only fills a bubble.
 struct TrailingOp {
-    TimeNs after{0}; ///< its start, relative to the end of the rank's last unit
+    TimeNs after{0}; ///< start of the op, relative to the end of the rank's last unit
     TimeNs duration{0};
 };
 
@@ -45,8 +45,8 @@ struct TrailingOp {
 /// a tie, the previous unit.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// The waits of a rank between two consecutive units, other than for the input of the second unit. The hold belongs to
-/// the second unit.
+/// The waits of a rank between two consecutive units, other than for the input of the second unit. The wait is stored
+/// with the second unit.
 struct Hold {
     /// The unit fed by the previous unit's output: the rank does not continue until that transfer has ended. kNoUnit if
     /// the rank does not wait for its send.
@@ -185,7 +185,7 @@ private:
     bool ordered_by_start_ = false;                     ///< true if the order depends on more than the order of ops
     ListToFill<Record> sends_;                          ///< per receiving op of the latest step; empty for large steps
     ListToFill<Record> receives_;                       ///< per receiving op of the latest step; empty for large steps
-    std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits, because several threads write them
+    std::array<std::vector<std::uint8_t>, 2> recorded_; ///< bytes instead of bits, because several threads write them
 };
 
 /// The time from the end of a predecessor to the earliest start of a unit. `slot` is the predecessor's slot in

@@ -40,7 +40,7 @@ struct StepUnits {
     std::vector<UnitIndex> last;    ///< per rank; kNoUnit for a rank without units
     std::vector<UnitIndex> unit_of; ///< per op of the graph
     std::int64_t ignored_inputs = 0;
-    std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
+    std::vector<OpIndex> blocked; ///< per rank in a deadlock: the op that cannot start
 
     /// Contains only the units that can run: all, unless ops are missing or the order contradicts the dependencies.
     explicit StepUnits(std::shared_ptr<const OpGraph> graph);

@@ -86,7 +86,7 @@ public:
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;
     }
-    /// Empty if places equal numbers.
+    /// Task numbers by place; empty if places equal task numbers.
     [[nodiscard]] const std::vector<TaskIndex>& order() const { return order_; }
     [[nodiscard]] TaskIndex taskAt(std::size_t place) const {
         return order_.empty() ? static_cast<TaskIndex>(place) : order_[place];

@@ -19,7 +19,7 @@ struct UnitGraph {
     /// Rows with the previous unit on the rank, the input of the unit's op and, in schedules with pairs, the input of
     /// the second op.
     TaskGraph tasks;
-    std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
+    std::vector<OpIndex> blocked; ///< per rank in a deadlock: the op that cannot start
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(op.size()); }
 };

@@ -54,8 +54,8 @@ struct CutStep {
 
 struct StepCuts {
     std::vector<CutStep> steps;
-    std::string evidence;  ///< how the steps were found, for display
-    double regularity = 1; ///< how regularly the first rank's communication repeats in each step; 1 for a single step
+    std::string evidence;  ///< description of how the steps were found, for display
+    double regularity = 1; ///< similarity of the first rank's communication between steps; 1 for a single step
 };
 
 /// Divides the blocks of a pipeline's ranks into steps: at the profiler's marks if every rank has them (`marks`, one

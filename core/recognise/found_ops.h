@@ -138,7 +138,7 @@ struct FoundOps {
     FoundOpPieces ops;
     Pieces<FoundComm> comm;
     std::optional<RunInfo> info;
-    std::optional<KernelTiming> timing; ///< only for our own traces with kernels
+    std::optional<KernelTiming> timing; ///< only for traces written by Bubblescope with kernels
     bool owners_are_global = false;     ///< true if owners are global ranks (of a mesh)
 };
 

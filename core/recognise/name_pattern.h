@@ -75,7 +75,7 @@ private:
         std::string text;
         RuleField field = RuleField::Kind;
         std::size_t of = 0;   ///< index of the op in a pair
-        std::size_t skip = 0; ///< for Maybe: the piece after its end
+        std::size_t skip = 0; ///< for Maybe: index of the piece after its end
     };
     class Matcher;
 

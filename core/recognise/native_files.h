@@ -65,7 +65,7 @@ struct NativeChecks {
 
 [[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(RawTrace& raw);
 
-/// Merges the checks of a whole trace. Problems go to `log`.
+/// Merges the checks of all files of a trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -56,7 +56,7 @@ struct RuleFinds {
 };
 [[nodiscard]] Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule);
 
-/// The matches of a rule in a whole trace.
+/// The matches of a rule in all files of a trace.
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; empty if none is an op
     StringPool names;

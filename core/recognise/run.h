@@ -56,7 +56,7 @@ struct Explanation {
 /// Options for reading a trace.
 struct LoadOptions {
     std::vector<RecognitionRule> rules; ///< tried before the built-in rules
-    TraceRules reading;                 ///< how to determine the kind of each track and the rank of each file
+    TraceRules reading;                 ///< rules for the kind of each track and the rank of each file
     std::optional<Mesh> mesh;           ///< numbering of global ranks
     /// The intended order of the steps, as an order or as a family. Sizes that are 0 are taken from the trace. The
     /// observed order is compared only with this schedule, which maps blocks to ops if ops are not annotated.
@@ -83,7 +83,7 @@ struct Run {
     Explanation explanation;
     std::optional<RankPlaces> places;   ///< mesh coordinates of the files' ranks, if known
     std::vector<StepTimeline> steps;    ///< complete steps, in order
-    std::optional<KernelTiming> timing; ///< only for our own files with kernels
+    std::optional<KernelTiming> timing; ///< only for files written by Bubblescope with kernels
     CheckLog checks;                    ///< checks in bubbles, as recorded in our own files
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;

@@ -33,7 +33,7 @@ constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedLi
     numbers(rank, compute, overlapped, causes);
 }
 
-/// The cost of a cause for the step as a whole, in three variants that treat interactions between causes differently.
+/// The cost of a cause for a step, in three variants that treat interactions between causes differently.
 struct WaterfallStep {
     Cause cause = Cause::Schedule;
     TimeNs adds{0};    ///< time added on top of all earlier causes (the waterfall); these times sum to the wall time

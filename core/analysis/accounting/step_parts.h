@@ -18,7 +18,7 @@ struct OpParts {
     TimeNs slowdown{0};
     TimeNs jitter{0};
     TimeNs gaps{0};
-    TimeNs exposed{0}; ///< in collectives inside the op; part of Cause::Communication
+    TimeNs exposed{0}; ///< time in collectives inside the op; part of Cause::Communication
 
     /// 0 for causes that are not part of an op's time.
     [[nodiscard]] TimeNs of(Cause cause) const;

@@ -73,9 +73,9 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< for this kind of op or pair: the median over all stages, at most their mean, which is
-                            ///< the time per stage if the model were split into equal stages
-        TimeNs usual{0};    ///< for this kind on this stage (and sequence slice)
+        TimeNs typical{0};  ///< typical time of this kind of op or pair: the median over all stages, but at most their
+                            ///< mean, which is the time per stage of a model split into equal stages
+        TimeNs usual{0};    ///< usual time of this kind on this stage (and sequence slice)
         bool known = false; ///< true if the times depend only on the order of the rank's ops
     };
     /// The times of the op at `index` of a rank's list, or of the pair that starts there. For optimizer ops and ops

@@ -21,17 +21,17 @@ namespace bubblescope {
 /// The analysed run to search for anomalies. Stores references to objects that must outlive it.
 struct AnomalyInput {
     const Run& run;
-    const std::vector<StepAnalysis>& analyses; ///< one per entry of Run::steps
+    const std::vector<StepAnalysis>& analyses; ///< one analysis per entry of Run::steps
     const StepSelection& selection;            ///< of the run's steps
     const RunClocks& clocks;
     const Thresholds& limits;
     std::span<const std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
     StepKnowledge known = {};                           ///< for replays of steps, see knownOf()
-    std::span<const StepReplays> replays = {};          ///< per step; empty if checks took no time
+    std::span<const StepReplays> replays = {};          ///< re-executed work per step; empty if checks took no time
     const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
     std::vector<TimeNs> communication =
-        {}; ///< per step: time saved without any communication, according to the accounting
+        {}; ///< time saved per step without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
     /// The first `reference` timelines are from an earlier part of the run. Later ones are compared with them, but
     /// problems in the reference itself were reported before.

@@ -214,11 +214,11 @@ public:
     /// As above, without the time that `spent(rank, interval on the step's clock)` returns for ops and for the waits
     /// before them.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
-    /// As above, if transfers of activations, or those of gradients, take no time.
+    /// As above, for steps in which transfers of activations, or those of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
-    /// As above, if the transfers selected by `chosen(unit, input index)` take at most `most`.
+    /// As above, for steps in which the transfers selected by `chosen(unit, input index)` take at most `most`.
     template <class Chosen>
     [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
 

@@ -43,7 +43,7 @@ struct Excess {
 struct AttributedBubble {
     Rank rank;
     UnitIndex before = kNoUnit; ///< the unit that the rank ran next; kNoUnit after the last unit
-    TimeNs start{0};            ///< from the start of the step
+    TimeNs start{0};            ///< relative to the start of the step
     TimeNs end{0};
     /// The schedule's part of the wait, which would remain if all ops and transfers took their typical time and started
     /// without delay.
@@ -167,9 +167,9 @@ struct RootCause {
 struct StepAttribution {
     AttributedBubbles bubbles;
     std::vector<RootCause> ranking; ///< causes of the most waiting, at most kMaxRootCauses; sorted by `saves`
-    TimeNs usual{0};                ///< the schedule's part of all bubbles
-    TimeNs attributed{0};           ///< excess over that part with a known cause
-    TimeNs unexplained{0};          ///< excess over that part without a known cause
+    TimeNs usual{0};                ///< part of all bubbles that is due to the schedule
+    TimeNs attributed{0};           ///< remaining time with a known cause
+    TimeNs unexplained{0};          ///< remaining time without a known cause
 };
 inline constexpr std::size_t kMaxRootCauses = 6;
 

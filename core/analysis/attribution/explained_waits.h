@@ -80,9 +80,9 @@ private:
     const StepGraph& graph_;
     TaskTimes typical_ends_; ///< ends at typical times
     TimeNs typical_length_{0};
-    ListToFill<Share> common_;          ///< for the wait before each unit, between explain() and sumShares()
-    std::vector<Wait> behind_;          ///< for each rank that waits after its last unit
-    ListToFill<double> fraction_;       ///< per unit: sum of the fractions to which its excess is attributed
+    ListToFill<Share> common_;          ///< shares for the wait before each unit, from explain() to sumShares()
+    std::vector<Wait> behind_;          ///< waits after the last units of ranks
+    ListToFill<double> fraction_;       ///< sum, per unit, of the fractions to which the unit's excess is attributed
     ListToFill<double> start_fraction_; ///< like `fraction_`, only for the start, from the wait before the unit
 };
 

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] Longer longerAt(std::size_t unit) const {
         const TimeNs real = graph_.end[unit] - graph_.start[unit];
         const TimeNs typical = typical_[unit];
-        // A fast op on a slow stage reduces the stage's excess; the reverse holds for a slow op on a fast stage.
+        // A fast op on a slow stage reduces the stage's excess; the same applies to a slow op on a fast stage.
         const TimeNs over = std::max(TimeNs{0}, real - typical);
         const bool work = graph_.kind[unit] != OpKind::Optimizer;
         const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};

@@ -34,7 +34,7 @@ private:
         double begin = 0;
         double end = 0;
     };
-    /// Removes lines that violate weight_begin * begin + weight_end * end <= limit.
+    /// Removes lines that violate weight_begin * begin + weight_end * end <= `limit`.
     void clip(double weight_begin, double weight_end, double limit);
 
     std::vector<Corner> corners_;

@@ -53,7 +53,7 @@ struct RunClocks {
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< clock exchanges performed and recorded by the run
     TimeNs residual{0};           ///< amount by which events contradict each other regardless of the offsets
-    TimeNs moved{0};              ///< the largest correction of a time
+    TimeNs moved{0};              ///< largest correction of a time stamp
     std::vector<RankClock> ranks; ///< by replica, then rank
 
     /// Maximum clock error between two ranks of one step. Smaller time differences are meaningless.

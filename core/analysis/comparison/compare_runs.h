@@ -13,11 +13,11 @@
 namespace bubblescope {
 
 struct CompareLimits {
-    /// Probability of reporting any change between runs that do not differ. Four fifths are used for whole groups, the
+    /// Probability of reporting any change between runs that do not differ. Four fifths are used for groups of ops, the
     /// rest for single ops.
     double alpha = 0.05;
-    /// Minimum change to report, as a fraction of the measure or, for steps, idle time and single ops, as a fraction of
-    /// the step.
+    /// Minimum change to report. For steps, idle time and single ops, a fraction of the step; for other measures, a
+    /// fraction of the measure.
     double least_share = 0.005;
 };
 
@@ -29,7 +29,7 @@ struct Change {
     TimeNs shift{0}; ///< typical difference B - A, see estimateShift()
     TimeNs low{0};   ///< lower end of the 95 % interval
     TimeNs high{0};
-    TimeNs per_step{0}; ///< the shift times the number of occurrences per step
+    TimeNs per_step{0}; ///< shift multiplied by the number of occurrences per step
     /// p-value, adjusted for the number of measures; none if there are too few steps for a test.
     std::optional<double> chance;
 };

@@ -21,8 +21,8 @@ struct StepTable {
 };
 
 struct RelabellingLimits {
-    std::size_t exhaustive = 5'000; ///< if there are at most this many relabellings, all are tried
-    std::size_t random = 4'999;     ///< otherwise this many random relabellings
+    std::size_t exhaustive = 5'000; ///< maximum number of relabellings for which all are tried
+    std::size_t random = 4'999;     ///< number of random relabellings otherwise
     std::size_t at_least = 999;     ///< minimum number of random ones, even if `budget` allows fewer
     double budget = 1e9;            ///< maximum number of values to read
     unsigned seed = 1;              ///< fixed, so that results are reproducible

@@ -10,7 +10,7 @@ namespace bubblescope {
 
 enum class ActivityPart : std::uint8_t { Time, Compute, ExposedCommunication, HiddenCommunication, Copies, Idle };
 
-/// A part of the typical step's or a device's time in two traces without a pipeline.
+/// Part of the time of the typical step or of a device, in two traces without a pipeline.
 struct ActivityChange {
     bool of_step = false; ///< true for the typical step of all files, false for a device
     std::int64_t rank = 0;

@@ -45,8 +45,8 @@ struct SearchedSteps {
 class FindingsLog {
 public:
     struct Limits {
-        double worth = 0.05;   ///< as a fraction of a step
-        double least = 0.02;   ///< as a fraction of a step
+        double worth = 0.05;   ///< fraction of a step
+        double least = 0.02;   ///< fraction of a step
         int in_succession = 2; ///< number of searches, each after one or several steps
         int quiet = 8;         ///< steps
         int most_quiet = 256;  ///< maximum of `quiet`
@@ -82,7 +82,7 @@ private:
         int resolved_at = -1; ///< cases up to this step were already reported
     };
     [[nodiscard]] bool isWorthTelling(const Known& known) const;
-    /// The open finding about slow ops on many ranks that also counts the cases of this one, if any.
+    /// The open finding about slow ops on many ranks, if its cases include those of `anomaly`.
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
     /// True for slow ops of a rank that turned out to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;

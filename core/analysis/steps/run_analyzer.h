@@ -46,11 +46,11 @@ struct WindowLimits {
     }
 };
 
-/// Diagnoses a run window by window, with steps from `source`. The steps of a window are judged against what is usual
+/// Diagnoses a run window by window, with steps from `source`. The steps of a window are compared with the usual times
 /// in the window. If the run has one window, all its steps remain in full. Otherwise, steps lose their ops when the
 /// next window is read. The remaining data has a fixed size per rank, so memory is bounded by the windows. Some of the
 /// first steps are kept and compared with every window, so that slow changes can be detected. Findings of several
-/// windows at one place are merged (FindingsLog). Findings about the run as a whole, such as a change of the step time,
+/// windows at one place are merged (FindingsLog). Findings about the complete run, such as a change of the step time,
 /// are derived from all steps at the end. The typical step is the candidate of a window that is closest to the median;
 /// it keeps its ops and its diagnosis. Medians of stages are medians over the windows' medians.
 ///

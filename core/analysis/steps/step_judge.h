@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
-// Judges the steps of a run one by one. Intermediate data is freed after each step, and the results have a fixed size
+// Analyses the steps of a run one by one. Intermediate data is freed after each step, and the results have a fixed size
 // per rank.
 namespace bubblescope {
 
-/// Consecutive steps of a run to be judged. Stores references to objects that must outlive it.
+/// Consecutive steps of a run to be analysed. Stores references to objects that must outlive it.
 struct StepsToJudge {
     std::span<const StepTimeline> steps;
     std::span<const StepReplays> replays;    ///< re-executed work per step; empty if checks took no time
@@ -34,15 +34,15 @@ struct JudgedSteps {
     explicit JudgedSteps(std::size_t steps) : analyses(steps), accounts(steps) {}
 };
 
-/// Judges the steps of a run one after another. Steps with the same order share work. Not thread-safe.
+/// Analyses the steps of a run one after another. Steps with the same order share work. Not thread-safe.
 class StepJudge {
 public:
     /// `schedule` is that of the run and must outlive this object.
     explicit StepJudge(const Schedule& schedule) : analyzer_(schedule) {}
 
-    /// Continues as if this step had been judged last.
+    /// Continues as if this step were the last one analysed.
     void startFrom(const StepTimeline& step);
-    /// Judges the steps [begin, end) and sets their entries in `out`. Steps must stay at the same address until the
+    /// Analyses the steps [begin, end) and sets their entries in `out`. Steps must stay at the same address until the
     /// next call. `control` may be null. Returns false if a stop is requested.
     [[nodiscard]] bool judge(const StepsToJudge& wanted, std::size_t begin, std::size_t end, JudgedSteps& out,
                              const JobControl* control = nullptr);
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<const ExecutedUnits> ran_;
 };
 
-/// Judges all steps on all cores. Linear in ops and transfers. Error: Cancelled.
+/// Analyses all steps on all cores. Linear in ops and transfers. Error: Cancelled.
 [[nodiscard]] Result<JudgedSteps> judgeSteps(const Schedule& schedule, const StepsToJudge& wanted,
                                              const JobControl* control);
 

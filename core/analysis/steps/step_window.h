@@ -20,7 +20,7 @@ namespace bubblescope {
 /// A copy of a run without steps and checks: how its pipeline was found, the metadata of its files, raw slices.
 [[nodiscard]] Run withoutSteps(const Run& run);
 
-/// Options for judging a window of steps.
+/// Options for the analysis of a window of steps.
 struct WindowOptions {
     Thresholds thresholds = {};
     std::vector<std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
@@ -29,8 +29,8 @@ struct WindowOptions {
     bool slides = false;
 };
 
-/// Steps of a run that are in memory in full and are judged together: all steps of a run, a part that is compared with
-/// earlier steps, or the latest steps of a running job. Not thread-safe; the analysis uses all cores.
+/// Steps of a run that are completely in memory and are analysed together: all steps of a run, a part that is compared
+/// with earlier steps, or the latest steps of a running job. Not thread-safe; the analysis uses all cores.
 class StepWindow {
 public:
     /// `run` provides everything except the steps to be added; without a schedule, the first step determines it. If
@@ -45,17 +45,17 @@ public:
     void addChecks(std::vector<CheckRecord> checks);
     void setDevice(const CheckPlace& place, CheckedDevice device);
 
-    /// Judges the steps added since the last call against what is usual in the window. Sets RunReport::selection,
-    /// `standards`, `steps` and `accounts`.
+    /// Analyses the steps added since the last call, relative to the usual times in the window. Sets
+    /// RunReport::selection, `standards`, `steps` and `accounts`.
     void judge();
-    /// Judges the steps added since the last call and completes the report, except `anomalies`. Linear in ops and
+    /// Analyses the steps added since the last call and completes the report, except `anomalies`. Linear in ops and
     /// transfers. Errors: those of selectSteps(), and Cancelled. `control` may be null.
     [[nodiscard]] Status describe(const StepRequest& request, const JobControl* control = nullptr);
 
     /// The anomalies in the added steps. Call this function after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// Like search(), for a window that is, or represents, the complete run. Also finds anomalies of the run as a
-    /// whole. Sorted by cost per step, highest first.
+    /// Like search(), for a window that is, or represents, the complete run. Also finds anomalies that concern the
+    /// complete run. Sorted by cost per step, highest first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
     /// Keeps only the first `first` and the last `last` step numbers.
@@ -90,7 +90,7 @@ private:
     RunReport report_;
     std::shared_ptr<const RunClocks> clocks_;       ///< clocks of the latest step; the report has a copy
     std::vector<StepReplays> replays_;              ///< re-executed work per step; empty if checks took no time
-    std::shared_ptr<const ExecutedUnits> only_ran_; ///< the units of the only step; null if there are several
+    std::shared_ptr<const ExecutedUnits> only_ran_; ///< units of the only step; null if there are several steps
     SliceEvidence slices_;                          ///< empty before describe() or without raw slices
     std::optional<StepJudge> judge_;                ///< only for sliding windows
     std::vector<StepSamples> samples_;              ///< one per step; only for sliding windows

@@ -48,9 +48,9 @@ struct ChangedTime {
     enum class Kind {
         Usual,    ///< the usual time of the same op on the same rank in other replicas, otherwise on other
                   ///< ranks
-        Steady,   ///< the mean of the same nodes, without jitter
+        Steady,   ///< the mean of the selected nodes, without jitter
         Speed,    ///< `speed` times as fast
-        Share,    ///< the fraction `share` of the time
+        Share,    ///< the previous time multiplied by `share`
         Balanced, ///< for stages: the same total work, distributed equally over all stages
         Exact,    ///< `time` each
     };
@@ -116,9 +116,9 @@ struct Scenario {
 ///
 ///     rank:3  worker:1.3 (replica.rank)  replica:1  stage:7  link:2-3 (both ways)  link:2>3  links
 ///     type:NAME (grads-reduce-scatter, late-start …)  compute  comm  all
-///     imbalance  slowdown  jitter  gaps  order  blocked  replays  late-starts  unknown: a cause's part of the times,
-///         as the accounting has it (Cause); = 0, or a share of it; order=0 alone
-///     stages=balanced: as much work in all, the same on every stage
+///     imbalance  slowdown  jitter  gaps  order  blocked  replays  late-starts  unknown: part of the times due to
+///         a cause in the accounting (Cause); = 0, or a share; only 0 for order
+///     stages=balanced: equal work on every stage, with the same total
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
 ///     schedule=NAME[/FLAVOR]   schedule-file=FILE   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///     communicators=direction|edge|pair|tag   receives=deferred

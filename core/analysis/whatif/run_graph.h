@@ -50,12 +50,12 @@ enum class RunOp : std::uint8_t {
 };
 inline constexpr std::size_t kRunOpCount = 25;
 
-/// The participants that must arrive before a transfer or collective starts.
+/// The participants that must be ready before a transfer or collective starts.
 enum class Meets : std::uint8_t {
     Nobody,
     Peer,     ///< the other side of a transfer between stages
-    Replicas, ///< the same rank of every replica
-    Ends,     ///< the first and the last rank of its replica, which share the embedding
+    Replicas, ///< this rank in every replica
+    Ends,     ///< the first and the last rank of the replica, which share the embedding
     Everyone, ///< every rank of every replica
 };
 
@@ -98,7 +98,7 @@ struct RunOpInfo {
 [[nodiscard]] RunOp runOp(OpKind kind);
 
 /// The usual time of several measurements: the mean or, for communication, the median (the mean of the middle two for
-/// an even number), because a single disturbed transfer takes many times as long. 0 for delays and if there are no
+/// an even number), because a single disturbed transfer can take many times as long. 0 for delays and if there are no
 /// measurements. Rounded to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
@@ -114,7 +114,7 @@ struct RunNode {
     Rank rank;                ///< rank whose time this is; for a ForwardTransfer or BackwardTransfer, the sender
     Rank peer{-1};            ///< other rank of a transfer; for a delay, the rank that sent the op's input
     Chunk chunk;
-    Microbatch microbatch{-1}; ///< for ops and, with the micro-batch of the receiving op, for transfers
+    Microbatch microbatch{-1}; ///< micro-batch of an op, or of the op that receives a transfer
     std::int32_t sequence = 0;
 };
 

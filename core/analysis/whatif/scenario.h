@@ -46,7 +46,7 @@ struct Prediction {
     /// different number of ops.
     TimeNs gap{0};
     TimeNs gaps_added{0};
-    std::optional<QueueEffect> queues; ///< if queues were changed; part of `after`
+    std::optional<QueueEffect> queues; ///< effect of changed queues, included in `after`; none if unchanged
     std::optional<Schedule> schedule;  ///< the schedule that would run, if the pipeline was changed
     /// Micro-batches of the recorded run.
     int microbatches_before = 1;

@@ -18,9 +18,9 @@ namespace bubblescope::chrome {
 ///
 /// The end of an event is known only after reading everything before it. The text is therefore cut at likely borders
 /// between events. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
-/// events, which implies that it ends at a border. After a wrong guess, the reader parses on its own until it reaches
-/// the start of a later piece. The result is the same as without this class, except that a damaged event that contains
-/// a bracket of the wrong kind may be accepted.
+/// events, which implies that it ends at a border. After a wrong guess, the reader parses the text itself until it
+/// reaches the start of a later piece. The result is the same as without this class, except that a damaged event that
+/// contains a bracket of the wrong kind may be accepted.
 ///
 /// Small texts are cut in the same way. Each piece is then parsed when it is requested, in the requesting thread,
 /// because waking other threads would take longer. Such small pieces and their events stay in the cache.
@@ -50,7 +50,7 @@ public:
     struct Piece {
         std::size_t begin = 0;
         std::size_t end = 0; ///< offset after the last event
-        EventBatch batch;    ///< its texts include those of the previous piece if both use the same object
+        EventBatch batch;    ///< includes the texts of the previous piece if both use the same object
     };
     /// The piece that starts at `offset`; waits if the piece is still being parsed. Null if there is no usable piece.
     /// Valid until the next call. Drops pieces that start before `offset`.
@@ -71,7 +71,7 @@ private:
     std::size_t max_ahead_ = 0; ///< number of pieces; 0 if none are parsed ahead
     std::size_t next_begin_;    ///< start of the piece after those ahead
     std::size_t no_border_before_ =
-        0; ///< before this offset, the reader works on its own, because it knows the end of the array
+        0; ///< nothing is parsed ahead before this offset, once the end of the array has been found
     bool complete_;
     std::size_t searched_ = 0; ///< for an incomplete text: end of the range without a border
 

@@ -7,9 +7,9 @@
 namespace bubblescope::chrome {
 
 /// Finds likely starts of entries in the array of events, without parsing the preceding text. A likely start is "}
-/// ," followed by an object with a phase ("ph") among its own keys, regardless of its first key and of spacing.
-/// Objects in args have no phase. If one has a phase, or if a text contains something similar, the result is
-/// wrong.
+/// ," followed by an object with a phase ("ph") among its top-level keys, regardless of its first key and of
+/// spacing. Objects in args have no phase. If one has a phase, or if a text contains something similar, the result
+/// is wrong.
 ///
 /// All searches together take time proportional to the length of the text.
 class EventBorders {

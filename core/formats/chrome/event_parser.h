@@ -20,7 +20,7 @@ namespace bubblescope::chrome {
 /// A pid or tid: a number (possibly as text) or a text.
 struct RowId {
     bool is_text = false;
-    std::int64_t number = 0;    ///< for a text, the StringId
+    std::int64_t number = 0;    ///< the number, or the StringId of a text
     std::uint32_t document = 0; ///< index of the document, for files with several; see EventSink::stateRank()
 
     friend bool operator==(const RowId&, const RowId&) = default;
@@ -87,7 +87,7 @@ struct EventBatch {
     StringPool texts;
     RecentTexts recent; ///< recently used entries of `texts`
     TextFlaws flaws;
-    std::string mended; ///< if not empty, contains the args instead of the file
+    std::string mended; ///< if not empty, this text contains the args instead of the file
 };
 
 /// Parses events. The first stage of simdjson finds keys, values and brackets. Not thread-safe.

@@ -25,16 +25,16 @@ inline constexpr std::string_view kCaptureSignal = "signal";
 /// Arg of the first instant: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
-/// Values that a process's framework reports about the job, as text args of an instant: once when known, and in each
-/// part.
-///   framework, version, schedule   as the framework calls them
-///   family, flavor                 of the schedule, as this program calls them
-///   rank                           among all processes of the job
-///   pp, dp, tp, cp, ep             place and size of an axis: "1/4"
-///   layers                         how many layers of the model the process's stages have: "0:4,7:4"
-///   check_layers                   in how many layers checks divide the process's stages: "0:4,7:4"
-/// Its checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline,
-/// and count layers in their stage.
+/// Values that a process's framework reports about the job, as text args of an instant. The instant is recorded when
+/// the values become known, and in each part of the trace.
+///   framework, version, schedule   names used by the framework
+///   family, flavor                 names of the schedule in this program
+///   rank                           rank among all processes of the job
+///   pp, dp, tp, cp, ep             coordinate and size of an axis: "1/4"
+///   layers                         number of model layers per stage of the process: "0:4,7:4"
+///   check_layers                   number of layers that checks distinguish per stage of the process: "0:4,7:4"
+/// Checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline. Layers
+/// are numbered within each stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
 /// A valid rank among these values.
 [[nodiscard]] inline std::optional<std::int32_t> statedRank(std::string_view text) {
@@ -66,7 +66,7 @@ struct CaptureCounts {
     std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
     std::int64_t untimed = 0;        ///< CUPTI records without times
     std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
-    std::int64_t unmatched = 0;      ///< ends without a begin, and begins without an end
+    std::int64_t unmatched = 0;      ///< begin events without an end, and end events without a begin
     std::int64_t outside_window = 0; ///< events outside of the requested steps or time
     std::int64_t thinned_out = 0;    ///< kernels omitted between the first and the last of an op, in pipeline mode
     std::int64_t parts_removed = 0;  ///< parts of the trace removed because of the size limit

@@ -121,7 +121,7 @@ private:
 
     std::uint32_t sequence_id_;
     bool first_ = true;
-    std::string out_; ///< the first used_ bytes are the encoded packets
+    std::string out_; ///< the first `used_` bytes are the encoded packets
     std::size_t used_ = 0;
     std::string interned_;                   ///< encoded texts used for the first time by the current event
     std::vector<std::uint64_t> arg_numbers_; ///< numbers of the names of the event's args

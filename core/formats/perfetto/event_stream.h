@@ -93,8 +93,8 @@ private:
 /// features that only other writers use: packed packets (counted as damaged), counters, events in Chrome's JSON format,
 /// and lists as args.
 ///
-/// Memory is used for interned texts, tracks, open slices and one packet. All of it is bounded by the rest of `memory`;
-/// data that does not fit counts as damaged. Not thread-safe.
+/// Uses memory for interned texts, tracks, open slices and one packet, limited by the remainder of `memory`. Data that
+/// does not fit counts as damaged. Not thread-safe.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;

@@ -59,7 +59,7 @@ private:
 template <class T>
 class RecentOf {
 public:
-    /// Null if the number is not among them.
+    /// Null if the number was not used recently.
     [[nodiscard]] T* find(std::uint64_t number) const {
         const Entry& entry = entries_[placeOf(number)];
         return entry.number == number ? entry.value : nullptr;

@@ -39,8 +39,8 @@ enum class PacketLoss : std::uint8_t {
     Time,          ///< the event has no usable time
     Clock,         ///< no snapshot relates the event's clock to the trace clock
     Names,         ///< the names of the event were in lost packets
-    Text,          ///< the event refers to an unknown number; the rest of it is used
-    ManyCategories ///< the event has too many categories; the rest of it is used
+    Text,          ///< the event refers to an unknown number; its other fields are used
+    ManyCategories ///< the event has too many categories; its other fields are used
 };
 
 /// An event with its names resolved.
@@ -57,14 +57,14 @@ struct NamedEvent {
 /// Interprets packets one after another, from a whole file or from a stream that grows. `Sink` processes their events.
 /// It has these members:
 ///
-///   Sequence* addSequence(map, number)   null if another one does not fit
-///   void clear(sequence, number)         forget what the sequence has stated
+///   Sequence* addSequence(map, number)   null if the memory limit is reached
+///   void clear(sequence, number)         discard the state of the sequence
 ///   Text keep(text)                      store a name or category
 ///   string_view textOf(kept)
 ///   void setText(kind, number, text, sequence)   an entry of the sequence's tables
-///   void onPacked(bytes)                 compressed packets, before anything else of their packet
+///   void onPacked(bytes)                 compressed packets, before the other fields of their packet
 ///   void onClocks(reading)               two clocks of a host, read at the same moment
-///   void onExtras(extras, number, sequence)      what only some sinks need
+///   void onExtras(extras, number, sequence)      fields that only some sinks need
 ///   void onRenderStage(bytes, number, time, sequence)
 ///   void onEvent(event, sequence)
 ///   void onLoss(loss)

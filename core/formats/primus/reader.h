@@ -10,8 +10,8 @@
 
 namespace bubblescope::primus {
 
-/// True if a file starts like a pipeline record of AMD's Primus: a JSON object of iterations with lists of begins and
-/// ends.
+/// True if a file starts like a pipeline record of AMD's Primus: a JSON object of iterations with lists of start and
+/// end times.
 [[nodiscard]] bool looksLikeRecord(std::string_view beginning);
 
 /// Reads one rank's record (pp_rank_N.json) into the builder's current file: forwards and backwards of category

@@ -25,7 +25,7 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Converts begins and ends to slices. An end closes the innermost open slice of its track, in order of time. If a
+/// Converts begin and end marks to slices. An end closes the innermost open slice of its track, in order of time. If a
 /// track is in that order in the file, like nearly all tracks, a slice is in the builder from its begin on and nothing
 /// else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at the end of the
 /// file stay open (Trace::openSlices()) and are counted.
@@ -65,7 +65,7 @@ private:
     };
     /// State that only a few tracks need.
     struct Odd {
-        std::vector<LooseEnd> unmatched; ///< ends without a begin, until the first mark that comes too early
+        std::vector<LooseEnd> unmatched; ///< end marks without a begin, up to the first mark that comes too early
         std::vector<Mark> late;          ///< marks from the first one that comes too early
     };
     struct TrackMarks {
@@ -102,10 +102,10 @@ private:
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
     /// Pairs marks in order of time for which `fit(begin, end)` returns true. Calls `use(begin, end)` for each pair, in
-    /// the order of begins, with null for a begin that stays open.
+    /// the order of begin marks, with null if the slice stays open.
     template <class Fit, class Use>
     [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
-    /// A slice with an id.
+    /// An asynchronous slice, identified by an id.
     struct AsyncSlice {
         const AsyncMark* begin;
         const AsyncMark* end;  ///< null if the slice stays open
@@ -120,7 +120,7 @@ private:
     TraceBuilder& builder_;
     std::size_t flows_;              ///< number of flows in the builder at construction
     std::vector<TrackMarks> tracks_; ///< by TrackId
-    std::vector<bool> begun_;        ///< per slice: true if a mark started the slice; readers may add other slices
+    std::vector<bool> begun_;        ///< per slice: true if a mark started it (readers may add other slices)
     std::vector<std::pair<SliceId, ArgSetId>> end_args_;
     std::vector<ArgSetId> loose_args_; ///< args of the ends that are sorted
     std::vector<AsyncMark> async_;

@@ -71,7 +71,7 @@ struct Suggestion {
 /// at another size. Only a limit for their time can be computed.
 struct LargerMicrobatches {
     int microbatches = 1;
-    double break_even = 1; ///< the step becomes shorter if op times grow by less than this factor
+    double break_even = 1; ///< factor of op times below which the step becomes shorter
     HeldMemory memory;
 };
 

@@ -88,7 +88,7 @@ struct FillStudy {
     double idle_share = 0;           ///< idle time as a fraction of the ranks' time
     Rank busiest;                    ///< the rank with the least idle time
     std::vector<FillBubble> bubbles; ///< by rank and start
-    std::vector<FilledWork> works;   ///< by FillKind; only those that the options and the steps provide
+    std::vector<FilledWork> works;   ///< sorted by FillKind; only the kinds that the options and the steps provide
 };
 
 /// Determines which work fits into the bubbles. `steps` are complete steps of one run, or one simulated step. `typical`

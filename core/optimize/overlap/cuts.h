@@ -24,7 +24,7 @@ enum class CutStop {
 struct RuleCut {
     Plan plan;
     CutStop stop = CutStop::None;
-    int stopped_at = 0; ///< the forward op that is too long
+    int stopped_at = 0; ///< index of the forward op that is too long
 };
 
 /// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, it takes as many of the next forward

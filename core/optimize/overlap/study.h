@@ -67,7 +67,7 @@ struct PairStudy {
     std::vector<ReduceSpan> reduces;
     int slices = 0;               ///< number of operators that splitting added to a pair
     CutStop stop = CutStop::None; ///< reason why the budget rule stopped
-    int stopped_at = 0;           ///< the forward op that is too long
+    int stopped_at = 0;           ///< index of the forward op that is too long
 
     [[nodiscard]] TimeNs pairTime() const { return pair.end(); }
     [[nodiscard]] int cuts() const { return std::max(0, static_cast<int>(plans.pair.pieces.size()) - 2); }

@@ -31,10 +31,10 @@ struct MemoryPlan {
     [[nodiscard]] TimeNs makespan() const { return step.step.wall(); }
 };
 
-/// Makes an order fit into memory by choosing the activations to move and the times. Of the activations whose copy can
-/// end in time, it evicts those whose backward is farthest away. Reloads start as early as memory allows, at most twice
-/// a copy's time ahead. Memory counts as free only after a WAIT_OFFLOAD, so that the plan also fits if times vary. The
-/// mix of moves is improved rank by rank and evaluated by simulation. `budgets` are bytes per rank.
+/// Makes an order fit into memory by choosing the activations to move and the times. Among the activations whose copy
+/// can end in time, evicts those whose backward is farthest away. Reloads start as early as memory allows, at most
+/// twice a copy's time ahead. Memory counts as free only after a WAIT_OFFLOAD, so that the plan also fits if times
+/// vary. The mix of moves is improved rank by rank and evaluated by simulation. `budgets` are bytes per rank.
 ///
 /// The order must be valid, with one pipeline, unsplit sequences and no overlapped pairs. Errors: Usage for other
 /// orders; Input, with a rank, if no mix fits; Cancelled.
