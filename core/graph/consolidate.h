@@ -18,9 +18,9 @@ namespace bubblescope {
 /// an overlapped pair move together. Closed-form positions refer to the re-timed step. A step with missing ops, or with
 /// an order that contradicts the dependencies, is returned unchanged.
 ///
-/// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be split between the time before
-/// and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time before the
-/// steady phase, respected as far as the slack allows. Without it, this time is as short as possible.
+/// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be divided between the times
+/// before and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time
+/// before the steady phase, respected as far as the slack allows. Without it, this time is as short as possible.
 ///
 /// Other choices are fixed as follows. Warm-up stays as early as observed, so that its gaps stay in place. If no delay
 /// can close the gaps in the steady phase, the phase starts as late as the makespan allows. Cool-down runs as late as

@@ -69,10 +69,10 @@ using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 
 /// An observed step as a graph of units. Times are relative to the start of the step.
 ///
-/// A unit starts when its rank has finished the previous unit and its inputs have arrived: at max(end of previous, end
-/// of input + transfer) + delay. If ranks wait for their sends, as in batches of sends and receives, those transfers
-/// also delay the unit: see lagOf(). The observed durations, transfers and delays reproduce the observed step
-/// (step_replay.h). The `delay` is negative if a unit started before its recorded input arrived.
+/// A unit starts at max(end of previous unit on its rank, end of input + transfer) + delay. If ranks wait for their
+/// sends, as in batches of sends and receives, those transfers also delay the unit: see lagOf(). The observed
+/// durations, transfers and delays reproduce the observed step (step_replay.h). The `delay` is negative if a unit
+/// started before its recorded input arrived.
 ///
 /// Works for any timeline. If ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to the
 /// step's window, so that the units of a rank add up to its busy time. Inputs are ignored if their producer is not in

@@ -43,12 +43,12 @@ struct OpFault {
 /// Parses the fault from a report of incompleteStep(); nullopt for other problems.
 [[nodiscard]] std::optional<OpFault> opFaultOf(const Diagnostic& problem);
 
-/// Assembles the complete steps, in order. In a complete step, every sequence slice of every micro-batch has on every
-/// chunk of its pipeline exactly one forward, and either one backward or one backward each for the input and the
-/// weights. If the entire trace has no backwards, none are required. Other steps are counted in the log and omitted.
-/// With two pipelines, each micro-batch belongs to one of them, or to both if each pipeline numbers its micro-batches
-/// from 0. Ops of a rank never overlap in the result, except the halves of a pair: the later op is shortened and
-/// counted. Errors: Input if no step is complete.
+/// Assembles the complete steps, in order. In a complete step, each chunk of a pipeline has one forward per sequence
+/// slice and micro-batch, and either one backward or one each for the input and the weights. If the entire trace has no
+/// backwards, none are required. Other steps are counted in the log and omitted. With two pipelines, each micro-batch
+/// belongs to one of them, or to both if each pipeline numbers its micro-batches from 0. Ops of a rank never overlap in
+/// the result, except the halves of a pair: the later op is shortened and counted. Errors: Input if no step is
+/// complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 

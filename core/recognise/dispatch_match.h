@@ -19,9 +19,9 @@ struct DispatchMatch {
     std::int64_t moved_explained = 0; ///< number of these that match the rule
 };
 
-/// Finds the rule and the family's order that explain at least 98 % of the choices in these steps, and 95 % of those
-/// that differ from the order. None if no rule does, or if all steps have the same order, which indicates a fixed
-/// order. O(families · ops · log ops).
+/// Finds the rule and the family's order that explain at least 98 % of the choices in these steps, and at least 95 % of
+/// the choices that differ from the order. None if no rule does, or if all steps have the same order, which indicates a
+/// fixed order. O(families · ops · log ops).
 [[nodiscard]] std::optional<DispatchMatch> matchDispatch(std::span<const StepTimeline> steps);
 
 /// If no family has the order of a run, checks if ranks choose their ops. If they do, the order is no longer reported

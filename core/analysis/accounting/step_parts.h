@@ -24,8 +24,8 @@ struct OpParts {
     [[nodiscard]] TimeNs of(Cause cause) const;
 };
 
-/// A step is slower (or faster) as a whole if the median ratio between its op times and the usual times per stage
-/// differs from 1 by at least this much. Smaller differences are jitter.
+/// The median ratio between a step's op times and the usual times on their stages must differ from 1 by at least this
+/// much to count as a slowdown of the step. Smaller differences are jitter.
 inline constexpr double kLeastSlowdown = 0.005;
 
 /// The times of a step's graph, split by cause. Only this class defines the times of a replay without a cause. Stores

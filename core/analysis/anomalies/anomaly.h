@@ -72,7 +72,7 @@ struct Occurrence {
     int last = 0;           ///< StepTimeline::index of the last step
     bool goes_on = false;   ///< true if the next case is expected after the last step, so that the finding may continue
     TimeNs total{0};        ///< cost over all steps with a case; 0 if unknown
-    /// Bit mask of the 64 steps up to `last` with a case: bit i stands for step last - i. 0 if unknown.
+    /// Bit mask of the 64 steps up to `last`: bit i is set if step last - i has a case. 0 if unknown.
     std::uint64_t latest = 0;
 };
 

@@ -20,9 +20,9 @@ namespace bubblescope {
 /// Replica and rank.
 using RankKey = std::pair<int, Rank>;
 
-/// For each rank, the trace file of the run that contains its ops, which is the file whose slices start and end at the
-/// same times as the ops. Ranks without a match are omitted. If there is only one file, it belongs to all ranks.
-/// Errors: as for extract().
+/// Finds the trace file of each rank: the file with slices that start and end at the same times as the rank's ops.
+/// Ranks without a match are omitted. If there is only one file, it belongs to all ranks. Errors: as for
+/// extract().
 [[nodiscard]] Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run);
 
 /// By replica and rank.

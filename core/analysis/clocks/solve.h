@@ -78,8 +78,8 @@ struct ClockFit {
                                                 const ClockLimits& limits = {});
 
 /// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
-/// than `tolerance`, searches for a clock and one or a few times at which it was set that explain the contradiction.
-/// Each time starts a ClockSpan. If nothing explains it, the result is that of solveClocks(). With only two clocks, the
+/// than `tolerance`, searches for a clock that was set one or a few times and thus explains the contradiction. Each
+/// time starts a ClockSpan. If nothing explains it, the result is that of solveClocks(). With only two clocks, the
 /// second one is assumed to have been set, because the events cannot distinguish them.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,

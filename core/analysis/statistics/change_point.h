@@ -35,9 +35,9 @@ struct Change {
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// The posterior distribution of mean and variance for normally distributed values: a normal-inverse-gamma
-/// distribution. The distribution of the next value is Student's t with 2 · shape degrees of freedom around `mean`.
-/// Learning a value raises `rate` so that the likelihood of the value is rate^shape before over rate^shape after, times
-/// a factor that depends only on the number of values. This takes one logarithm per value.
+/// distribution. The distribution of the next value is Student's t with 2 · shape degrees of freedom around `mean`. The
+/// likelihood of a new value is the ratio of rate^shape before and after learning it, times a factor that depends only
+/// on the number of values. This takes one logarithm per value.
 struct NormalGamma {
     double mean = 0;
     double weight = 0.01; ///< weight of the prior, which places the mean within about ten spreads

@@ -38,10 +38,10 @@ struct SearchedSteps {
 ///
 /// Also decides which findings of a running job to report. A finding opens when it becomes significant and is resolved
 /// after a quiet period. While it is open, further cases are counted but not reported again. It opens immediately if it
-/// has no cost (such as a missing op), if a case costs `worth` in its step, or if the average cost over all steps is
-/// `worth`. A cheaper finding opens after `in_succession` consecutive searches that found it, and only if its average
-/// cost is at least `least`. Bubbles above the closed form are reported only if none of their causes is. A finding is
-/// resolved after `quiet` steps without a new case. This number doubles each time the finding returns.
+/// has no cost (such as a missing op), or if the cost of a case in its step or the average cost reaches `worth`. A
+/// cheaper finding opens after `in_succession` consecutive searches that found it, and only if its average cost is at
+/// least `least`. Bubbles above the closed form are reported only if none of their causes is. A finding is resolved
+/// after `quiet` steps without a new case. This number doubles each time the finding returns.
 class FindingsLog {
 public:
     struct Limits {

@@ -13,9 +13,9 @@ namespace bubblescope {
 
 /// The accuracy of the replay for steps that it was not fitted to. This is the only estimate of the replay's error.
 ///
-/// A replay with all unexplained time is as long as the step by construction, so its length does not test the replay.
-/// Each step is therefore replayed with the observed ops, order, recorded transfers and re-executed work. The delays of
-/// op starts (by rank and kind of op) and the transfers that no trace records (by link and payload) are taken from the
+/// A replay with all unexplained time is as long as the step by construction, so its length does not test the
+/// replay. Each step is therefore replayed with the observed ops, order, recorded transfers and re-executed work.
+/// Delays of op starts (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the
 /// other steps.
 struct ReplayCheck {
     struct Step {

@@ -97,9 +97,9 @@ struct RunOpInfo {
 
 [[nodiscard]] RunOp runOp(OpKind kind);
 
-/// The usual time of several measurements: the mean or, for communication, the median (the mean of the middle two for
-/// an even number), because a single disturbed transfer can take many times as long. 0 for delays and if there are no
-/// measurements. Rounded to nanoseconds.
+/// The usual time of several measurements: the mean or, for communication, the median. A single disturbed transfer can
+/// take many times as long as others and would distort a mean. 0 for delays and if there are no measurements. Rounded
+/// to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
 /// Position of a node in a RunGraph.

@@ -52,8 +52,8 @@ struct Prediction {
     int microbatches_before = 1;
     int microbatches_after = 1;
 
-    /// Change of the typical step. If the pipeline was changed, the mean change, scaled by the ratio of the typical
-    /// step to the mean step, because very different steps could otherwise get a negative time.
+    /// Change of the typical step. If the pipeline was changed, this is the mean change times the ratio of the typical
+    /// step to the mean step. Without this scaling, very different steps could get a negative time.
     [[nodiscard]] TimeNs change() const;
     /// The typical step plus the change. Time that the graph does not explain is assumed to remain.
     [[nodiscard]] TimeNs predicted() const { return step + change(); }
@@ -69,8 +69,8 @@ struct Prediction {
 /// Error: Input if the replay's error exceeds `most`.
 [[nodiscard]] Status checkError(const RunModel& run, std::optional<double> most);
 
-/// One of the model's steps (index into RunModel::steps) in one replica (index into RunModel::replicas) as predicted:
-/// the ops in the simulation of predict(), without transfers and the work before and after the pipeline. The timeline
+/// The predicted timeline of a step (index into RunModel::steps) in a replica (index into RunModel::replicas). Contains
+/// the ops simulated by predict(), but neither transfers nor the work before and after the pipeline. The timeline
 /// starts at 0 with the first op. Errors: as predict(); Usage if there is no such step or replica, or if the step has
 /// overlapped pairs, whose halves a simulation does not distinguish.
 [[nodiscard]] Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,

@@ -14,8 +14,8 @@ namespace bubblescope::chakra {
 /// from this part of the name. An op is a COMP_NODE with its duration in microseconds, rounded so that sums over a rank
 /// are off by at most half a microsecond. The halves of an overlapped pair form one node. A transfer between ranks is a
 /// COMM_SEND_NODE and a COMM_RECV_NODE with the same tag and `transfer_bytes`. All dependencies are data dependencies,
-/// because simulators ignore others: an op depends on the previous op of its rank, on its receives, and on its producer
-/// on the same rank; a send depends on its op. Waiting is not part of the trace. Errors: Input if a file cannot be
+/// because simulators ignore others. An op depends on the previous op of its rank, on its receives, and on its producer
+/// on the same rank. A send depends on its op. Waiting is not part of the trace. Errors: Input if a file cannot be
 /// written.
 [[nodiscard]] Status writeStep(const std::filesystem::path& folder, const StepTimeline& step,
                                std::int64_t transfer_bytes);

@@ -10,9 +10,9 @@
 
 namespace bubblescope::chrome {
 
-/// Finds kernels with impossible durations. A stream runs its kernels one after another, but in some profilers counters
-/// overflow, and a kernel then appears to last for seconds while hundreds of later ones run. Such a kernel is cut off
-/// at the start of the next one. Kernels that only overlap the next one, as in CUDA graphs, are kept.
+/// Finds kernels with impossible durations. A stream runs its kernels one after another. If a profiler's counters
+/// overflow, a kernel appears to last for seconds while hundreds of later ones run. Such a kernel is cut off at the
+/// start of the next one. Kernels that only overlap the next one, as in CUDA graphs, are kept.
 class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}

@@ -13,10 +13,10 @@ namespace bubblescope::kineto {
 /// share `baseTimeNanoseconds`, so their ranks are on one clock.
 ///
 /// The rank of a track is that of its file, otherwise that in the name of its process ("rank 3"), as in Bubblescope's
-/// files. Without either, all tracks belong to rank 0. If a rank has no device records, ops from Bubblescope's files or
-/// from the framework of a recorded job are also written as kernels of device 0 with launches, and transfers as NCCL
-/// kernels on other streams. Instants and counters are left out. Returns the number of files. Errors: Input if a file
-/// cannot be written.
+/// files. Without either, all tracks belong to rank 0. For ranks without device records, ops are also written as
+/// kernels of device 0 with launches, and transfers as NCCL kernels on other streams. This applies to Bubblescope's
+/// files and to recorded jobs whose framework reports ops. Instants and counters are left out. Returns the number of
+/// files. Errors: Input if a file cannot be written.
 [[nodiscard]] Result<int> writeRanks(const std::filesystem::path& folder, const Trace& trace);
 
 } // namespace bubblescope::kineto

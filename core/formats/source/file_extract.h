@@ -16,9 +16,9 @@
 
 namespace bubblescope {
 
-/// Data that an extract stores about its original trace file in addition to its slices: the problems found when that
-/// file was read, and the values that recognition and analysis derive from raw slices (the extractors of
-/// core/recognise/raw_trace.h), so that the raw slices are not needed again.
+/// Data that an extract stores in addition to its slices: the problems found when the original trace file was read, and
+/// the values that recognition and analysis derive from raw slices (see core/recognise/raw_trace.h). The raw slices are
+/// then not needed again.
 struct FileExtract {
     /// A compressed value in the format of base/wire.h.
     struct Packed {

@@ -25,16 +25,16 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Converts begin and end marks to slices. An end closes the innermost open slice of its track, in order of time. If a
-/// track is in that order in the file, like nearly all tracks, a slice is in the builder from its begin on and nothing
-/// else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at the end of the
-/// file stay open (Trace::openSlices()) and are counted.
+/// Converts begin and end marks to slices. An end closes the innermost open slice of its track, in order of time. If
+/// the marks of a track are in that order in the file, which is usual, each begin mark adds its slice to the builder
+/// and nothing else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at
+/// the end of the file stay open (Trace::openSlices()) and are counted.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
-    /// Adds a begin or an end that is paired by an id within its track; pairs with the same id nest. If an end has a
+    /// Adds a begin or end mark that is paired by an id within its track. Pairs with the same id nest. If an end has a
     /// name, it closes the innermost open slice with this name. If slices of any id of a track nest, slices get
     /// separate rows where they overlap slices with another id.
     void addAsync(const SliceMark& mark, std::uint64_t id);
