@@ -24,13 +24,13 @@ struct AccountPiece {
 [[nodiscard]] std::string_view accountPieceName(const AccountPiece& piece);
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
-/// The intervals of the rank's timeline that show a piece, sorted by start, on the clock of the trace. For ops and
-/// pairs, these are exactly their times. A cause is the difference between two replays, which has no interval. Its
+/// The intervals of the rank's timeline to show for a piece, sorted by start, on the clock of the trace. For ops and
+/// pairs, these are the times of the ops. A cause is the difference between two replays, which has no interval. Its
 /// intervals are the waits attributed to it and, for gaps and communication, also the ops that contain them and the
 /// recorded waits for transfers. (Schedule: waits that would partly remain at typical times. Imbalance, jitter,
-/// communication, peer, replay, late starts: waits caused by such an excess. Slowdown, order, unknown: waits that are
-/// longer than usual without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's ops and
-/// waits.
+/// communication, peer, replay, late starts: waits caused by an excess of this kind. Slowdown, order, unknown: waits
+/// that are longer than usual without an excess.) May be empty if the cause acts on other ranks. Linear in the rank's
+/// ops and waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

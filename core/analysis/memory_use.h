@@ -37,8 +37,8 @@ struct MemoryUse {
     std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty without memory counters
 };
 
-/// The memory use of a run on these clocks. Empty if the trace has no memory counters or is not loaded. Errors: as
-/// extract().
+/// The memory use of a run whose clocks are `clocks`. Empty if the trace has no memory counters or is not loaded.
+/// Errors: as extract().
 [[nodiscard]] Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepSelection& selection);
 
 } // namespace bubblescope

@@ -23,8 +23,8 @@ struct TrainedModel {
     std::optional<int> devices; ///< number of devices in the job; none = tp · dp · pp according to the trace
 };
 
-/// The fraction of the devices' peak performance that a run achieves: model FLOPs utilisation (MFU). Counts the model's
-/// products in forward and backward, with causal attention (half of the full square) and without recomputation.
+/// The fraction of the devices' peak performance that a run achieves: model FLOPs utilisation (MFU). Counts the matrix
+/// products of forward and backward, with causal attention (half of the full square) and without recomputation.
 struct ModelUse {
     std::string device; ///< display name; empty if only a peak was specified
     double peak = 0;    ///< FLOP/s of one device
@@ -33,8 +33,8 @@ struct ModelUse {
     std::vector<double> rank_flops; ///< FLOPs per pipeline rank, summed over its replicas; the sum is step_flops
 
     [[nodiscard]] double of(TimeNs step) const;
-    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model divided by FLOPs possible in
-    /// the time.
+    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model divided by the FLOPs possible
+    /// in that time.
     [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
 };
 

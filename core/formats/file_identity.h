@@ -24,7 +24,7 @@ namespace bubblescope {
 /// same rank and their names differ, all get the rank in their name (problem "rank-contradiction").
 void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 
-/// Finds files with the same content, such as rank0.json and rank0.json.gz in one folder.
+/// Finds files with equal content, such as rank0.json and rank0.json.gz in one folder.
 class CopyFinder {
 public:
     /// The earlier file that this one is a copy of; none for the first. `builder` must contain only this file.

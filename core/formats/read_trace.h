@@ -42,8 +42,8 @@ struct ReadTraces {
 /// Reads files, and every trace file below folders, into one trace. Its files()[i] are in the given order; those in a
 /// folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
 /// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
-/// left out. Below a folder, files of other kinds are skipped. An unusable file is a diagnostic as long as another one
-/// is usable. Progress counts the bytes of the files. Errors: Input, Cancelled.
+/// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another one is
+/// usable, otherwise an error. Progress counts the bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const ReadOptions& options = {});
 

@@ -44,7 +44,7 @@ public:
         return partner == kNoOp ? op(graph, index) : pair(graph, index, partner);
     }
 
-    /// Sets `out` to the transfer that sends the output of an op. Returns false if no other rank needs the output.
+    /// Sets `out` to the transfer of an op's output. Returns false if no other rank needs the output.
     [[nodiscard]] bool leaves(const OpGraph& graph, OpIndex index, Transfer& out) const {
         const Op& op = graph.op(index);
         const bool forward = op.kind == OpKind::Forward;

@@ -35,7 +35,7 @@ struct DispatchPolicy {
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }
 };
 
-/// The policy's limit, which applies to each rank. Error: Usage if a list needs more.
+/// The limit of activations per rank under a policy. Error: Usage if a list needs more.
 [[nodiscard]] Result<int> inFlightLimit(const Schedule& hint, const DispatchPolicy& policy);
 
 /// Chooses the ops of one rank. An op is *ready* if its inputs have arrived, the ops of the same rank that it depends
@@ -96,7 +96,7 @@ private:
     std::size_t first_ = 0; ///< first remaining op
     std::size_t fence_ = 0; ///< first remaining optimizer op; the number of ops if there is none
     int held_ = 0;
-    std::set<Key> growing_; ///< ops that add activations and are ready if they fit
+    std::set<Key> growing_; ///< ops that add activations; ready if they fit
     std::set<Key> others_;  ///< other ready ops
 };
 

@@ -113,8 +113,8 @@ void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Vis
     }
 }
 
-/// forwardPass() over one layout. A task usually waits for the previous one, so the loops keep the dependency chain
-/// from one time to the next short. Lists compute the maximum with a well-predicted branch, rows without branches.
+/// forwardPass() over one layout. A task usually waits for the previous one, so the loops minimise the latency from one
+/// time to the next. For lists, the maximum uses a well-predicted branch; for rows, it is branch-free.
 template <std::size_t kWidth, bool kOrdered, class Lag, class Finish>
 void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
     TimeNs* const values = times.tasks().data(); // kNoTask is -1, so its time is stored before the first entry
@@ -130,7 +130,7 @@ void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish fin
                 const EdgePlace edge{sources[first + slot], task, slot, first + slot};
                 return values[edge.from] + lag(edge);
             };
-            // The first slot is read last, because it usually holds the task that was computed just before.
+            // The first slot is read last, because it usually contains the task that was computed just before.
             TimeNs ready = arrival(kWidth - 1);
             for (std::size_t slot = kWidth - 1; slot-- > 0;) {
                 const TimeNs other = arrival(slot);

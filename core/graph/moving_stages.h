@@ -18,8 +18,8 @@ struct MovingStages {
     int backward_stages = 1;
 
     [[nodiscard]] int positions() const { return forward_stages + backward_stages; }
-    /// The placement. Positions are assigned to ranks in turn, so that a stage's backward usually runs on another rank
-    /// than its forward.
+    /// The placement. Positions are assigned to ranks in turn, so that a stage's backward usually runs on a different
+    /// rank than its forward.
     [[nodiscard]] Rank rankOf(int position) const { return Rank{position % pp}; }
     /// The op at a position. Its chunk is the stage number.
     [[nodiscard]] Op opOf(int position, Microbatch microbatch) const;

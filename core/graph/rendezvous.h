@@ -18,13 +18,13 @@ namespace bubblescope {
 // receives between two ops form groups. All transfers of a group are posted at the same time. For a rank, a group ends
 // when both ranks have posted each of its transfers. Then the next group is posted, or the next op runs.
 //
-// - Blocking: every send and receive is a separate group, sends first. Neighbours that send to each other at the
-//   same time deadlock, as in the steady phase of 1F1B.
+// - Blocking: every send and receive is a separate group, sends first. Neighbours that send to each other at the same
+//   time deadlock, as in the steady phase of 1F1B.
 // - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
 //   send_forward_recv_backward and send_backward_recv_forward; all other transfers as in Blocking.
-// - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but
-//   the rank waits for that receive only when it needs the input. Megatron's interleaved schedule requests the inputs
-//   of the next forward and the next backward in one call in this way.
+// - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but the
+//   rank waits for that receive only when it needs the input. Megatron's interleaved schedule requests the inputs of
+//   the next forward and backward in one call in this way.
 //
 // Transfers between stages of one rank do not need a send.
 

@@ -37,7 +37,7 @@ struct QueuedTransfer {
     std::string send;
     std::string receive;
     std::string communicator;
-    std::string behind; ///< the preceding call in the queue
+    std::string behind; ///< name of the preceding call in the queue
     Rank behind_rank;
     TimeNs ready{0};
     TimeNs start{0};
@@ -72,8 +72,8 @@ struct LoweredStep {
 
 /// Simulates a lowered schedule. LoweredGraph defines the dependencies. Additional rules:
 ///
-/// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no rank time.
-///   In the timeline, a backward includes a RECOMPUTE directly before it; others only appear in `actions`.
+/// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no time. In the
+///   timeline, a backward includes a RECOMPUTE directly before it; others only appear in `actions`.
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
 ///   transfer starts when its send is at the head; its receive ends only after also reaching the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.

@@ -84,7 +84,7 @@ private:
 public:
     // One entry per unit, taken from StepUnits.
     std::span<const std::int32_t> rank;
-    std::span<const std::int32_t> op; ///< index of its (first) op in StepTimeline::ranks
+    std::span<const std::int32_t> op; ///< index of the unit's (first) op in StepTimeline::ranks
     std::span<const OpKind> kind;
     std::span<const Chunk> chunk;
     std::span<const std::uint8_t> pair;
@@ -182,7 +182,7 @@ private:
     int vpp_;
     Placement placement_;
     std::shared_ptr<const ExecutedUnits> ran_;          ///< owns these units; null if the step has its own
-    bool ordered_by_start_ = false;                     ///< true if the order depends on more than the order of ops
+    bool ordered_by_start_ = false;                     ///< true if the units are ordered by start time
     ListToFill<Record> sends_;                          ///< per receiving op of the latest step; empty for large steps
     ListToFill<Record> receives_;                       ///< per receiving op of the latest step; empty for large steps
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< bytes instead of bits, because several threads write them

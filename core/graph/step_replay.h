@@ -18,14 +18,14 @@ struct StepKnowledge {
     std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
 };
 
-/// The delays of a graph's units, by cause. They remain when the step is replayed with other times. Each list has one
-/// entry per unit, or is empty if all are 0.
+/// The delays of a graph's units, by cause. These delays remain when the step is replayed with other times. Each list
+/// has one entry per unit, or is empty if all are 0.
 ///
-/// Delays on the critical path are used in full, because they made the step longer. Delays off the path did not. A unit
-/// that starts late off the path usually waits for another rank, for instance in a blocking send whose receiver is
-/// busy, and no record shows this. Such a wait disappears when that rank becomes faster. Off the path, `peer` and
-/// `late` are therefore capped at their means on the path, where a late start affects the step time. Replaying the
-/// observed times with these delays reproduces the length of the observed step.
+/// Delays on the critical path are used in full, because they made the step longer. Delays off the path had no effect
+/// on the step. A unit that starts late off the path usually waits for another rank, for instance in a blocking send
+/// whose receiver is busy, and no record shows this. Such a wait disappears when that rank becomes faster. Off the
+/// path, `peer` and `late` are therefore capped at their means on the path, where a late start affects the step time.
+/// Replaying the observed times with these delays reproduces the length of the observed step.
 struct DelayParts {
     std::vector<TimeNs> communication; ///< a transfer of the unit's rank was in progress
     std::vector<TimeNs> peer;          ///< no transfer in progress, but the rank was in a send, receive or wait

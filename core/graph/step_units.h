@@ -78,8 +78,8 @@ struct ExecutedUnits {
 /// The executed units of a step. Returns `latest` if the step has the same order; `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
-/// As above. While the units of a new order are computed, which mostly occupies one thread, calls `beside(order)` once
-/// in parallel.
+/// As above. While the units of a new order are computed, which mostly occupies one thread, `beside(order)` is called
+/// once in parallel.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest,
                                                                  const std::function<void(const StepOrder&)>& beside);

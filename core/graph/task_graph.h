@@ -57,7 +57,7 @@ class TaskGraph {
 public:
     TaskGraph() = default;
 
-    /// `predecessors` lists tasks at earlier places, per place. An empty `order` stands for 0, 1, 2, ….
+    /// `predecessors` lists, for each place, tasks at earlier places. An empty `order` stands for 0, 1, 2, ….
     explicit TaskGraph(TaskLists predecessors, std::vector<TaskIndex> order = {})
         : predecessors_(std::move(predecessors)), order_(std::move(order)) {}
 

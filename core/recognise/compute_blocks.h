@@ -11,16 +11,16 @@
 
 namespace bubblescope {
 
-/// The work of a rank between two transfers: all or part of one forward or one backward. A block has one kind.
+/// The work of a rank between two transfers: all or part of one forward or one backward, never of both.
 struct ComputeBlock {
     bool backward = false;
     TimeNs host_start{0};
     TimeNs host_end{0};
     GpuWork::Span work;
     TimeNs device_idle{0};              ///< see TimelineOp
-    TimeNs busy{0};                     ///< total duration of its events
-    bool transfer_before = false;       ///< true if a transfer precedes it, after the last block or optimizer
-    int sends_before = 0;               ///< number of these transfers that are marked as sends
+    TimeNs busy{0};                     ///< total duration of the block's events
+    bool transfer_before = false;       ///< true if there was a transfer since the previous block or optimizer
+    int sends_before = 0;               ///< number of these transfers marked as sends
     std::optional<std::size_t> forward; ///< block of a backward's forward, if linked by an autograd flow
     std::size_t calls_before = 0;       ///< number of RankBlocks::calls before this block
 };

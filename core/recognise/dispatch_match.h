@@ -13,9 +13,9 @@ namespace bubblescope {
 struct DispatchMatch {
     DispatchRule rule = DispatchRule::Ready;
     Schedule hint;
-    std::int64_t choices = 0;         ///< times at which a rank started an op
-    std::int64_t explained = 0;       ///< choices that match the rule, given the inputs that had clearly arrived
-    std::int64_t moved = 0;           ///< choices that differ from the next op in the hint
+    std::int64_t choices = 0;         ///< number of times that a rank started an op
+    std::int64_t explained = 0;       ///< number of choices that match the rule, given inputs that had clearly arrived
+    std::int64_t moved = 0;           ///< number of choices that differ from the next op in the hint
     std::int64_t moved_explained = 0; ///< number of these that match the rule
 };
 
@@ -24,8 +24,8 @@ struct DispatchMatch {
 /// fixed order. O(families · ops · log ops).
 [[nodiscard]] std::optional<DispatchMatch> matchDispatch(std::span<const StepTimeline> steps);
 
-/// If no family has the order of a run, checks if ranks choose their ops. If they do, the order is no longer reported
-/// as a departure: the hint becomes Run::closest and Run::closest_order.
+/// If no family has the order of a run, checks whether ranks choose their ops. If they do, the order is no longer
+/// reported as a departure: the hint becomes Run::closest and Run::closest_order.
 void explainDispatch(Run& run);
 
 /// True if explainDispatch() found that ranks choose their ops.

@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// If a signal ended a rank of a recorded job, reports it: "rank 1: ended by SIGKILL in step 12". Launchers end the
-/// other processes after the first one, so only the first one is reported. Also reports files without an end mark,
-/// whose processes ended for an unknown reason, unless the job may still be running.
+/// If a signal ended a rank of a recorded job, reports it: "rank 1: ended by SIGKILL in step 12". Launchers then end
+/// all other processes, so only the first process to end is reported. Also reports files without an end mark, whose
+/// processes ended for an unknown reason, unless the job may still be running.
 void reportEndedProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log);
 
 } // namespace bubblescope

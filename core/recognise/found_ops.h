@@ -15,8 +15,8 @@
 
 namespace bubblescope {
 
-/// A number recorded in a trace. Numbers that exceed 32 bits are clamped; inferLayout() rejects both
-/// limits.
+/// A number recorded in a trace. Numbers that exceed 32 bits are clamped; inferLayout() rejects the clamped
+/// values.
 class FoundNumber {
 public:
     constexpr FoundNumber() = default;

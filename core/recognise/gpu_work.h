@@ -102,7 +102,7 @@ public:
     /// All launches of a process that started work on the device, sorted by time.
     [[nodiscard]] std::span<const Launch> launches(std::uint32_t file, std::int64_t process) const;
 
-    /// The number of a track's process in this class.
+    /// Number of a track's process, as used in this class.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
     /// The thread number recorded in the file for a track of ranges or calls; 0 if unknown.
     [[nodiscard]] static std::int64_t threadOf(const Trace& trace, TrackId track);

@@ -18,7 +18,7 @@ namespace bubblescope {
 struct Inference {
     FoundOps found; ///< without ops if no schedule explains the trace
     Explanation explanation;
-    std::string why_not; ///< reason for display; empty if there is no sign of a pipeline
+    std::string why_not; ///< reason why no ops were found; empty if there is no sign of a pipeline
 };
 
 /// Finds the pipeline in a trace that does not name ops. Ranks compute blocks between sends and receives, and the
@@ -36,7 +36,7 @@ struct Inference {
 /// The transfers of a pipeline whose ops were inferred. Each send or receive is mapped to the op whose payload it
 /// carries. A send comes after the op that produces its payload, and a receive before the op that consumes it. For each
 /// peer, transfers are in the order of those ops, as message passing requires. If a rank has fewer transfers in a step
-/// than its ops need, none of that kind and peer is mapped, and `unmatched` counts them.
+/// than its ops need, none of the transfers of that kind and peer are mapped; `unmatched` counts these.
 ///
 /// `steps` are those of one pipeline, `ranks` the traces of its ranks by stage, `group` their global ranks. Transfers
 /// have the same numbering as the ops of inferOps(): `owner` is the pipeline rank.

@@ -201,7 +201,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bo
     record.layer = in.count("layer");
 }
 
-/// The result is invalid if the reader reports an error.
+/// The result is invalid if NativeRecordReader::wrong() is not empty.
 template <class Args>
 [[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs start,
                                       TimeNs end) {

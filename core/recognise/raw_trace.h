@@ -70,7 +70,7 @@ public:
     }
     /// Records that the i-th file is damaged.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
-    /// True if a value in any extract could not be read. Data that was not found may then exist.
+    /// True if a value in any extract could not be read. Data reported as missing may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
@@ -101,7 +101,7 @@ template <class Value, class Query>
 }
 
 /// Sets the file index in the value of an extract, and returns true if the value may be used for a query. This overload
-/// is for values that contain no index; others have overloads next to their fields().
+/// is for values without an index. Other values have overloads next to their fields().
 template <class Value>
 void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
 template <class Value, class... Query>

@@ -49,7 +49,7 @@ struct RecognitionRule {
     std::optional<NamePattern> thread;                             ///< fields in names of threads
     std::optional<NamePattern> process;                            ///< fields in names of processes
     RankSource rank = RankSource::File;
-    bool one_stage_per_rank = false;        ///< if false, traces contain chunks or stages
+    bool one_stage_per_rank = false;        ///< false if traces contain chunks or stages
     bool backward_splits = false;           ///< true: with separate weight gradients, backwards are input gradients
     [[nodiscard]] bool namesStages() const; ///< True if op names contain the stage instead of the chunk.
     /// True if op names contain no micro-batch, so that it is derived from their order.

@@ -105,7 +105,7 @@ struct Run {
 struct LoadedTrace {
     Run run;                               ///< without a pipeline: files, format, problems, sizes, slices
     std::optional<Error> no_pipeline = {}; ///< reason why there is no pipeline
-    bool holds_ops = false;                ///< true if there are pipeline ops, but the pipeline is incomplete
+    bool holds_ops = false;                ///< true if there are pipeline ops but no complete pipeline
     /// Device work, if there is no pipeline and recognition needed it.
     std::shared_ptr<const GpuWork> gpu = {};
 };

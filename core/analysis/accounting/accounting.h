@@ -43,8 +43,8 @@ struct WaterfallStep {
 
 struct StepAccounting {
     PackedList<RankAccounting> ranks;
-    /// Length of the step with only the schedule's bubble, at most the length of the observed step. If typical times
-    /// would make it longer, they are scaled down, because the step ran faster than usual.
+    /// Length of the step with only the schedule's bubble, at most the length of the observed step. Typical times are
+    /// scaled down if the step ran faster than usual.
     TimeNs ideal{0};
     std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes except the schedule
     bool planned_order = true;            ///< false if no plan fits the step, so that the observed order is used
@@ -70,8 +70,8 @@ struct PlannedReplay {
                                          const StepReplay& replay, const PlannedReplay& planned,
                                          const UnitTimes& usual);
 
-/// A run with another order than the closest family departs from it if at least this fraction of its ops has the same
-/// predecessor there. Otherwise the run has a custom order.
+/// A run with a different order than the closest family departs from this family if at least this fraction of its ops
+/// has the same predecessor there. Otherwise the run has a custom order.
 inline constexpr double kDepartureFraction = 0.75;
 
 /// The planned order of a run's steps: that of the closest family if they follow it, possibly with departures;

@@ -64,8 +64,8 @@ private:
 /// steady steps. Overlapped pairs are measured separately from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v; `selection` must be theirs. Ops that occur in no steady step are measured
-    /// in the other steps. Linear in ops.
+    /// All steps must have the same p and v; `selection` must be theirs. Ops that do not occur in any steady step are
+    /// measured in the other steps. Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
     /// As above but faster; `samples` must be those of the steps.

@@ -34,7 +34,7 @@ struct AnomalyInput {
         {}; ///< time saved per step without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
     /// The first `reference` timelines are from an earlier part of the run. Later ones are compared with them, but
-    /// problems in the reference itself were reported before.
+    /// problems in the reference were reported earlier.
     std::size_t reference = 0;
 
     /// Index of the step for which the costs of lasting faults are reported.
@@ -103,7 +103,7 @@ void findOrderFaults(const AnomalyInput& input,
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
 /// Sends that waited behind a receive of their rank; same kind as findBlockingReceives(). Needs both ends of transfers.
 void findQueuedSends(const AnomalyInput& input, Anomalies& found);
-void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all findings above as possible causes
+void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses the findings above as possible causes
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
@@ -118,8 +118,8 @@ void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-
 
 /// Anomalies of ops and transfers in steps. The run may be part of a longer run.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
-/// Adds anomalies of a run as a whole, given those of its steps, and sorts all of them by cost for the run. Anomalies
-/// without a known cost come last. Ops of steps are not required.
+/// Adds anomalies of the complete run to those of its steps, and sorts all of them by total cost. Anomalies without a
+/// known cost come last. Ops of steps are not required.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
 /// Calls the two functions above, in that order.

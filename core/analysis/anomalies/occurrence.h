@@ -31,8 +31,8 @@ public:
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
     /// Examines the steps of one replica or of all. If several replicas ran a step number, the most expensive one
-    /// counts. The finding counts as continuing for twice the mean distance between cases. Without cases,
-    /// Occurrence::cases is 0.
+    /// counts. The finding is considered continuing until twice the mean distance between cases has passed. Without
+    /// cases, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -54,7 +54,7 @@ void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 /// not concern steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
-/// The certainty of a finding: the error probability of a test, or another basis.
+/// The certainty of a finding: the p-value of a test, or another basis.
 [[nodiscard]] Sentence certaintyText(const Anomaly& anomaly);
 
 /// The change that removes the cause of the finding, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is

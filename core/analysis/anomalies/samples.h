@@ -174,7 +174,7 @@ struct Transferred {
     double time = 0;      ///< time in ns since both sides posted the transfer
 };
 
-/// A receive whose record ends before the record of its send starts.
+/// A receive whose recorded end is before the recorded start of its send.
 struct Backwards {
     std::size_t step = 0; ///< index into the run's steps
     Rank from;
@@ -212,7 +212,7 @@ public:
     /// `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
     /// As above, without the time that `spent(rank, interval on the step's clock)` returns for ops and for the waits
-    /// before them.
+    /// before the ops.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
     /// As above, for steps in which transfers of activations, or those of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);

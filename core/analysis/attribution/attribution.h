@@ -19,7 +19,7 @@ enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than usual on its stage
     SlowLink,  ///< a transfer took longer than typical
-    // An op started later than possible. The kinds distinguish the records of the delay (DelayParts):
+    // An op started later than possible. Kinds of late starts, by what was recorded during the delay (DelayParts):
     InTransfer, ///< the rank had a transfer in progress
     Blocked,    ///< the rank was in a send, receive or wait without a transfer in progress
     ReplayedWork,

@@ -30,7 +30,7 @@ struct CriticalPath {
     TimeNs delays{0};
     /// Delays on the path, by cause: Communication, Peer, Replay, LateStart; Unknown for delays without a record.
     PerCause<TimeNs> delayed{};
-    /// Per unit: time by which it could have ended later without making the step longer, if everything else were
+    /// Time by which each unit could have ended later without making the step longer, if everything else were
     /// unchanged. 0 on the critical path.
     std::vector<TimeNs> slack;
 };

@@ -32,12 +32,12 @@ using ClockOfRank = std::map<RankKey, RankClock>;
 /// Number of ranks with ops in a file, by file.
 [[nodiscard]] std::map<std::uint32_t, int> ranksPerFile(const ClockOfRank& clocks);
 
-/// Points in time, with the keys that each of them supports.
+/// Points in time, with the keys that each point supports.
 struct InstantQuery {
     std::map<std::int64_t, std::vector<std::uint32_t>> keys_at; ///< by time in ns
     std::uint32_t keys = 0;                                     ///< number of keys: 0 … keys − 1
 };
-/// For each key, the number of its points in time at which a slice of the file starts or ends.
+/// For each key, the number of its points at which a slice of the file starts or ends.
 using InstantVotes = std::vector<std::int64_t>;
 [[nodiscard]] Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query);
 
@@ -82,13 +82,13 @@ struct MatchedCollective {
 
 /// Adds evidence about clocks from collectives. `clock_of_file` contains the clock of each of the trace's files (-1 for
 /// none). No member leaves a collective before all have entered it, and all leave within `spread` of each other. The
-/// first rule is certain. The second is not, but it bounds offsets much more tightly if one member always comes last.
-/// NCCL kernels on one host end within microseconds of each other.
+/// first rule always applies. The second may not, but it bounds offsets much more tightly if one member always comes
+/// last. NCCL kernels on one host end within microseconds of each other.
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
-/// Start and end times of the slices that can be ops, and the number of slices at each time. Stored in extracts under
-/// this key for rankFiles().
+/// Number of possible ops that start or end at each time. Stored in extracts under this key for
+/// rankFiles().
 using FileInstants = std::map<std::int64_t, std::int64_t>;
 inline constexpr std::string_view kInstantsKey = "instants of ops";
 

@@ -36,7 +36,7 @@ struct RankClock {
     std::optional<std::uint32_t> file = std::nullopt;
 };
 
-/// A step of a clock that was set during the run.
+/// A jump of a clock that was set during the run.
 struct ClockStep {
     const RankClock* clock = nullptr; ///< an entry of RunClocks::ranks
     TimeNs at{0};                     ///< on the reference's clock

@@ -53,7 +53,7 @@ struct ClockFit {
 
     /// Converts a time of this clock to the reference clock.
     [[nodiscard]] TimeNs toReference(TimeNs shown) const;
-    /// The inverse, exact to a nanosecond if there is drift.
+    /// The inverse of toReference(), exact to a nanosecond if there is drift.
     [[nodiscard]] TimeNs fromReference(TimeNs time) const;
 };
 
@@ -65,8 +65,8 @@ struct ClockFit {
 /// last event gives difference constraints. The shortest paths over these from and to the reference give each clock's
 /// range at both ends: the joint feasible set. The estimate is the median of the coincidences with the reference if
 /// they lie in that range, otherwise the middle of the range, which assumes symmetric delays. Drift is nonzero only if
-/// no constant offset is feasible. `bound` is the largest distance from the estimate within the range, so it is valid
-/// if all precedences are.
+/// no constant offset is feasible. `bound` is the largest distance from the estimate within the range, and is valid if
+/// all precedences are valid.
 ///
 /// If no lines satisfy all precedences, the precedences are relaxed by the smallest amount that permits a solution (the
 /// residual), and by twice that for the bound.
@@ -79,8 +79,8 @@ struct ClockFit {
 
 /// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
 /// than `tolerance`, searches for a clock that was set one or a few times and thus explains the contradiction. Each
-/// time starts a ClockSpan. If nothing explains it, the result is that of solveClocks(). With only two clocks, the
-/// second one is assumed to have been set, because the events cannot distinguish them.
+/// setting starts a ClockSpan. If there is no such clock, the result is that of solveClocks(). With only two clocks,
+/// the second one is assumed to have been set, because the events cannot distinguish them.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,
                                                        const ClockLimits& limits, TimeNs tolerance);

@@ -74,8 +74,8 @@ enum class OpOrder {
     StartToEnd, ///< the op ends after the producer started; used if ops include the waits around them
 };
 
-/// Evidence in a step about the ranks' clocks: the receive of a transfer does not end before its send starts. For
-/// transfers not recorded on both sides, the order of ops is used instead. `clock_of_rank` has one entry per rank.
+/// Adds evidence from a step about the ranks' clocks: the receive of a transfer does not end before its send starts.
+/// For transfers not recorded on both sides, the order of ops is used instead. `clock_of_rank` has one entry per rank.
 StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& clock_of_rank, OpOrder op_order,
                               std::vector<Precedence>& into);
 

@@ -11,7 +11,7 @@ struct RankFactor {
     int replica = 0;
     int rank = 0;
     double factor = 1; ///< new / old op time: 1.3 = 1.3 times as long
-    /// True if no other rank, no transfer and no order changed: this rank alone explains the change.
+    /// True if nothing changed on other ranks, in transfers or in the order: this rank alone explains the change.
     bool alone = false;
 };
 

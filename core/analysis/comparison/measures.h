@@ -19,7 +19,7 @@ enum class Subject : std::uint8_t {
     Bubble,     ///< part of a rank's idle time at one position, as observed
     StageWork,  ///< total time of the F, B, I and W ops of a stage
     OpGroup,    ///< median time of ops of one kind, chunk and phase
-    Transfer,   ///< median time of transfers from one rank to another, since both sides had posted them
+    Transfer,   ///< median time of transfers from one rank to another, after both sides posted them
     Op,         ///< time of a single op minus the median of its group
 };
 
@@ -54,9 +54,9 @@ using StepMeasures = std::map<MeasureKey, Measured>;
 
 /// How ops of two runs are matched.
 enum class Matching : std::uint8_t {
-    ByRank,  ///< equal p, v and placement: op by op
-    ByStage, ///< the same number of stages on different ranks: stage by stage
-    InTotal, ///< otherwise: only steps and idle time
+    ByRank,  ///< op by op, for equal p, v and placement
+    ByStage, ///< stage by stage, for equal numbers of stages on different ranks
+    InTotal, ///< only steps and idle time, in other cases
 };
 
 /// All measures of one step. `timelines` has one entry per replica that ran the step.

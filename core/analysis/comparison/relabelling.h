@@ -28,13 +28,13 @@ struct RelabellingLimits {
     unsigned seed = 1;              ///< fixed, so that results are reproducible
 };
 
-/// Returns the p-value per measure, adjusted for the number of measures. It is the probability that a random assignment
-/// of steps to the two runs yields a difference this large in this measure or in one that differs less.
+/// Returns the p-value per measure, adjusted for the number of measures. This is the probability that a random
+/// assignment of steps to the two runs yields a difference this large in this measure or in one that differs less.
 ///
 /// Steps are the units. Step-to-step variation (clocks, data) affects many ops of a step in the same way, so ops are
-/// not independent, but steps are assumed to be. The statistic is the difference of means divided by its standard error
-/// plus a small fraction of the value, so that measures that hardly vary do not dominate. The adjustment is the
-/// step-down maximum of Westfall and Young (Resampling-Based Multiple Testing, 1993, algorithm 4.1). Correlated
+/// not independent. Steps are assumed to be independent. The statistic is the difference of means divided by its
+/// standard error plus a small fraction of the value, so that measures that hardly vary do not dominate. The adjustment
+/// is the step-down maximum of Westfall and Young (Resampling-Based Multiple Testing, 1993, algorithm 4.1). Correlated
 /// measures cost little power, and the probability of a single false alarm among all measures is the chosen p.
 ///
 /// No p-value can be below leastChance(). Empty if either run has fewer than two steps. Takes time proportional to rows

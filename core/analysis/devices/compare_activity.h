@@ -22,8 +22,8 @@ struct ActivityChange {
     double share_b = 0;
 };
 
-/// The typical steps, if both traces mark steps, then the devices. Devices with equal rank and name are compared,
-/// otherwise devices at the same position in the order. A device that is missing from one trace is omitted.
+/// Compares the typical steps, if both traces mark steps, and then the devices. Devices with equal rank and name are
+/// compared, otherwise devices at the same position in the order. A device that is missing from one trace is omitted.
 [[nodiscard]] std::vector<ActivityChange> compareActivity(const std::vector<FileActivity>& a,
                                                           const std::vector<FileActivity>& b);
 

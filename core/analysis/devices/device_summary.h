@@ -47,8 +47,8 @@ struct KernelTotals {
     void add(const KernelTotals& other);
 };
 
-/// A kernel's name in at most 60 bytes. Kernel names are template signatures with hundreds of characters. They differ
-/// at the front and in the template arguments, which precede the function's arguments.
+/// Shortens a kernel's name to at most 60 bytes. Kernel names are template signatures with hundreds of characters. They
+/// differ at the front and in the template arguments, which precede the function's arguments.
 [[nodiscard]] std::string shortKernelName(std::string_view name);
 
 /// Transfers of one kind between ranks, as recorded by the profiler.
@@ -66,9 +66,9 @@ struct CollectiveTotals {
     double best_bandwidth = 0;
 };
 
-/// The number of bytes that each rank's link carries for a transfer of this size (bus bandwidth in nccl-tests times the
-/// time). This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an all-gather, a reduce-scatter
-/// or an all-to-all, and the size itself otherwise.
+/// Number of bytes that each rank's link carries for a transfer of this size. Dividing by the time gives the bus
+/// bandwidth of nccl-tests. This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an
+/// all-gather, a reduce-scatter or an all-to-all, and the size itself otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {
@@ -97,7 +97,7 @@ struct DeviceSummary {
     TimeNs first{0};
     TimeNs last{0};
     DeviceTimes times;
-    IdleTimes idle;                            ///< idle times of the device as a whole
+    IdleTimes idle;                            ///< idle times of the device across all streams
     std::vector<KernelTotals> kernels;         ///< longest total first
     std::vector<CollectiveTotals> collectives; ///< longest total first
     std::vector<StreamSummary> streams;

@@ -33,15 +33,15 @@ struct SearchedSteps {
     TimeNs step_time{0}; ///< duration of a step
 };
 
-/// Stores the findings of a run that is searched window by window. Windows may overlap. Findings at one place
-/// (identityOf()) in several windows are merged. Memory is bounded.
+/// Stores the findings of a run that is searched window by window. Windows may overlap. Findings with equal
+/// identityOf() in several windows are merged. Memory is bounded.
 ///
 /// Also decides which findings of a running job to report. A finding opens when it becomes significant and is resolved
-/// after a quiet period. While it is open, further cases are counted but not reported again. It opens immediately if it
-/// has no cost (such as a missing op), or if the cost of a case in its step or the average cost reaches `worth`. A
-/// cheaper finding opens after `in_succession` consecutive searches that found it, and only if its average cost is at
-/// least `least`. Bubbles above the closed form are reported only if none of their causes is. A finding is resolved
-/// after `quiet` steps without a new case. This number doubles each time the finding returns.
+/// after a period without cases. While it is open, further cases are counted but not reported again. It opens
+/// immediately if it has no cost (such as a missing op), or if the cost of a case in its step or the average cost
+/// reaches `worth`. A cheaper finding opens after `in_succession` consecutive searches that found it, and only if its
+/// average cost is at least `least`. Bubbles above the closed form are reported only if none of their causes is. A
+/// finding is resolved after `quiet` steps without a new case. `quiet` doubles each time the finding returns.
 class FindingsLog {
 public:
     struct Limits {

@@ -20,8 +20,8 @@ struct DiagnosisOptions {
     ClockUse clocks = ClockUse::Auto;
     std::vector<std::int64_t> memory_estimate; ///< estimated bytes per rank; empty if unknown
     StepRequest request;                       ///< steps to report
-    bool steps_in_full = false; ///< keep all of RunReport::steps in full, for views that display several steps; only
-                                ///< for a single window
+    bool steps_in_full = false; ///< true to keep all data of RunReport::steps, for views that display several steps;
+                                ///< only for a single window
 };
 
 /// Limits of a window: the number of steps, and the number of ops and transfers, so that windows with large steps
@@ -47,7 +47,7 @@ struct WindowLimits {
 };
 
 /// Diagnoses a run window by window, with steps from `source`. The steps of a window are compared with the usual times
-/// in the window. If the run has one window, all its steps remain in full. Otherwise, steps lose their ops when the
+/// in the window. If the run has one window, all data of its steps remains. Otherwise, steps lose their ops when the
 /// next window is read. The remaining data has a fixed size per rank, so memory is bounded by the windows. Some of the
 /// first steps are kept and compared with every window, so that slow changes can be detected. Findings of several
 /// windows at one place are merged (FindingsLog). Findings about the complete run, such as a change of the step time,

@@ -14,7 +14,7 @@
 
 namespace bubblescope {
 
-/// All timelines with one step number of a run.
+/// All timelines of a run for one step number.
 struct SourceStep {
     std::vector<StepTimeline> timelines; ///< one per replica that completed the step, on one clock; at least one
     std::shared_ptr<const RunClocks> clocks;

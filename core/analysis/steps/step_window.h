@@ -24,7 +24,7 @@ namespace bubblescope {
 struct WindowOptions {
     Thresholds thresholds = {};
     std::vector<std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
-    bool in_full = false; ///< keep the analyses of all steps in full, for views that display several steps
+    bool in_full = false; ///< true to keep the full analyses of all steps, for views that display several steps
     /// True if steps will be added and removed one by one, so that the time of each op is kept.
     bool slides = false;
 };

@@ -55,7 +55,7 @@ struct ChangedTime {
         Exact,    ///< `time` each
     };
     Kind kind = Kind::Usual;
-    double factor = 1; ///< factor for the time, for Speed and Share; 0 for Exact times of 0
+    double factor = 1; ///< factor for the previous time, for Speed and Share; 0 for Exact with a time of 0
     TimeNs time{0};
 
     /// True if the new time is a multiple of the previous one.

@@ -29,7 +29,7 @@ struct ReplayCheck {
         [[nodiscard]] TimeNs off() const { return replayed - observed; }
     };
     std::vector<Step> steps;
-    /// False if there is only one step. Delays are then the means of that step, without unexplained delays.
+    /// False if there is only one step. Delays are then the means of that step, and unexplained delays are omitted.
     bool from_others = false;
     // Fractions of the observed time of all ranks that were spent in delays:
     double unrecorded = 0; ///< not explained by any record

@@ -23,7 +23,7 @@ namespace bubblescope {
 /// of this length are not significant.
 class HostGaps {
 public:
-    /// Adds the delays of a step. Ignores steps with lost records, because the lost records may explain the
+    /// Adds the delays of a step. Ignores steps with lost records, because these records might explain the
     /// delays.
     void add(const StepGraph& graph, const StepKnowledge& known);
     /// If the rank did not run the kind, returns the mean over the kinds that the rank ran.
@@ -103,7 +103,7 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 /// Using What-if Analysis", arXiv 2505.05713), built from raw slices. Six streams per worker:
 ///
 /// - compute: forwards and backwards in the order in which they ran;
-/// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after
+/// - four for transfers between stages (forward and backward, send and receive), each in order. A send starts after
 ///   the op that produced its payload. A receive starts after the previous op of the kind that it feeds, and the fed op
 ///   waits for it. The first backward's transfers do not start before the end of the op before the last forward of the
 ///   warm-up;

@@ -60,9 +60,9 @@ struct Prediction {
     [[nodiscard]] double relativeChange() const { return fractionOf(change(), step); }
 };
 
-/// `order` is the schedule of the run. A change of the pipeline compares two graphs of ops and transfers (reschedule.h)
-/// with the mean times of all steps. Any other change compares two simulations of the typical step's graph. Errors: as
-/// changedDurations() and reschedule(); Input if `most_error` is set and the replay's error exceeds it.
+/// `order` is the schedule of the run. For a change of the pipeline, compares two graphs of ops and transfers
+/// (reschedule.h) with the mean times of all steps. Otherwise compares two simulations of the typical step's graph.
+/// Errors: as changedDurations() and reschedule(); Input if `most_error` is set and the replay's error exceeds it.
 [[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                          const ModelCut& cut = {}, std::optional<double> most_error = {});
 

@@ -26,7 +26,7 @@ struct OpHold {
     bool receives = false;    ///< true if the input transfer started only after the previous op had ended
 };
 
-/// The times of a pipeline's ops and transfers. For an overlapped pair `op` is the first half.
+/// The times of a pipeline's ops and transfers. For an overlapped pair, `op` is the first half.
 struct PipelineTimes {
     std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< time of an op, or of a pair if `partner` is not kNoOp
     std::function<OpParts(OpIndex op)> parts;              ///< parts of the op's time; empty if unknown

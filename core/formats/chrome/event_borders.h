@@ -30,7 +30,7 @@ public:
     /// by a colon, or that starts with its phase.
     [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
 
-    /// True if the object at the beginning of a text has a phase or is damaged and starts like an event.
+    /// True if the text starts with an object that has a phase, or with a damaged one that looks like an event.
     [[nodiscard]] static bool beginsEvent(std::string_view text);
 
     /// Total bytes read by searches to find the phase of objects.

@@ -79,7 +79,7 @@ public:
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
 
-    /// The track of a process's thread. Viewers show it as a thread, and queries find it by its number.
+    /// The track of a process's thread. Viewers display this track as a thread, and queries find it by its number.
     void thread(std::uint64_t uuid, std::int32_t pid, std::int32_t tid, std::string_view name, std::int32_t order);
 
     /// A counter track below `parent`, and its values.

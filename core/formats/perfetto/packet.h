@@ -101,8 +101,8 @@ void eachInterned(std::string_view message, const Use& use) {
 /// Reads TracePacketDefaults. Throws protozero::exception on malformed input.
 void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock);
 
-/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. An empty
-/// text is missing in the message.
+/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. Empty texts
+/// are missing in the message.
 struct TrackDescriptor {
     std::uint64_t uuid = 0;
     std::uint64_t parent = 0;
@@ -263,8 +263,8 @@ struct PacketBatch {
     void add(std::size_t offset, std::string_view body);
 };
 
-/// Returns the bytes of the packet at `next` and moves `next` past it, or returns the reason why there is none and
-/// leaves `next` unchanged.
+/// Returns the bytes of the packet at `next` and moves `next` to its end. If there is no packet, returns the reason and
+/// does not change `next`.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 

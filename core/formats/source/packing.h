@@ -23,8 +23,8 @@ public:
     /// A buffer that never moves. Reserves addresses for its capacity and commits memory as bytes are written. None if
     /// the system does not have enough address space.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
-    /// A buffer of at least this capacity for data that is kept. Buffers that one thread creates while earlier ones
-    /// exist are adjacent, in large pages. For small files, allocating small pages would take most of the time. If the
+    /// A buffer of at least this capacity for data that is kept. Buffers created by one thread while earlier ones exist
+    /// are adjacent and use large pages. For small files, allocating small pages would take most of the time. If the
     /// capacity is unsuitable or the system has no large pages, returns an ordinary buffer.
     [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 

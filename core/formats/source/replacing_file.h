@@ -20,8 +20,8 @@ namespace bubblescope {
 ///
 /// A target that is a symbolic link stays a link, and the file that it points to is replaced if it belongs to this
 /// user. Pipes and devices are written directly; "-" is standard output. A file that exists when writing starts is
-/// replaced and keeps its permissions. Callers must first check if replacing is permitted, see existing_results.h. A
-/// file that another program created in the meantime is not replaced.
+/// replaced and keeps its permissions. Callers must first check whether replacing is permitted, see existing_results.h.
+/// A file that another program created in the meantime is not replaced.
 class ReplacingFile {
 public:
     using value_type = char; ///< with push_back, for std::back_inserter()

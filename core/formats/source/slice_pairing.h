@@ -35,7 +35,7 @@ public:
 
     void add(const SliceMark& mark);
     /// Adds a begin or end mark that is paired by an id within its track. Pairs with the same id nest. If an end has a
-    /// name, it closes the innermost open slice with this name. If slices of any id of a track nest, slices get
+    /// name, it closes the innermost open slice with this name. If slices with one id nest on a track, they get
     /// separate rows where they overlap slices with another id.
     void addAsync(const SliceMark& mark, std::uint64_t id);
     /// Adds an arrow that touches the slice whose begin was added last. A reader must add either all or none of its

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::string_view text() const { return text_; }
     [[nodiscard]] bool complete() const { return complete_; }
     /// Waits until the text has `size` bytes or is complete. If the text ends with damage, reports it ("truncated",
-    /// "corrupt"). Errors: Input for a file that unpacks to nothing or too much; Cancelled.
+    /// "corrupt"). Errors: Input if the unpacked text is empty or too long; Cancelled.
     [[nodiscard]] Status extend(std::size_t size);
     /// Estimated final length, based on the fraction of the file that has been unpacked.
     [[nodiscard]] std::size_t expectedSize() const;

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-/// Computes how much other work fits into the bubbles of a run's steps, how much it would cost the step, and if this
-/// saves time.
+/// Computes how much other work fits into the bubbles of a run's steps, how much it would cost the step, and whether
+/// this saves time.
 namespace bubblescope {
 
 /// A recurring bubble: the idle time before the same op of a rank in each step. Includes only waits for an input, the

@@ -44,11 +44,11 @@ struct RuleCut {
 ///
 /// The problem is a job shop of two jobs (the passes) on two machines (the streams). Uses dynamic programming over (i,
 /// j, last): i backward and j forward ops are issued, the last one from pass `last`. The past affects the rest of the
-/// plan only through the time when the compute stream becomes free and the end of each pass's last all-reduce. Later is
-/// never better, because every rule of StreamState takes maxima of these times and adds constants. A path to a state is
-/// therefore dropped if another path is at least as early in all of these times. Times before the compute stream's time
-/// are equivalent to it, because nothing can start earlier. Paths that cannot beat the best plan found by simple rules
-/// are also dropped, because the compute stream must still run all remaining ops.
+/// plan only through the time when the compute stream becomes free and the end of each pass's last all-reduce. A later
+/// time is never better, because every rule of StreamState takes maxima of these times and adds constants. A path to a
+/// state is therefore dropped if another path is at least as early in all of these times. Times before the compute
+/// stream's time are equivalent to it, because nothing can start earlier. Paths that cannot beat the best plan found by
+/// simple rules are also dropped, because the compute stream must still run all remaining ops.
 ///
 /// Memory and time grow with the product of the numbers of operators: about a million states for two passes of 700
 /// operators.

@@ -18,7 +18,7 @@ struct Operator {
     std::string name;
     TimeNs time{0};
     TimeNs assumed{0};        ///< cost in a rule's cost table; equals `time` if the table is correct
-    TimeNs weight_grad{0};    ///< part of `time` for the weight gradient, for a gradient matmul
+    TimeNs weight_grad{0};    ///< for a gradient matmul: part of `time` for the weight gradient
     bool splittable = false;  ///< true if the op may be cut into slices along its rows
     bool all_reduce = false;  ///< true for communication of the tensor-parallel group
     bool own_stream = false;  ///< true for an all-reduce that does not occupy the compute stream

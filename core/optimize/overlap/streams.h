@@ -101,7 +101,7 @@ struct PlanRun {
     [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
 };
 
-/// Runs a plan from `state`, which is updated to the state after the plan. `arrivals` are the times at which the
+/// Runs a plan starting in `state`, and sets `state` to the state after the plan. `arrivals` are the times at which the
 /// passes' inputs are available. Linear in operators.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
                               const PerPass<TimeNs>& arrivals = {});

@@ -24,9 +24,9 @@ struct Layer {
 ///
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or only the list. Times are texts with a unit, or numbers
 /// in the document's "unit" ("ms", "us", "ns", "s"). "input_grad" and "weight_grad" may replace or complement
-/// "backward". Optional are "name", "memory", "count" (the number of consecutive equal layers) and "kind" ("embedding",
-/// "transformer" by default, "mtp" for multi-token prediction, or "head"). Members "embedding" and "head" next to the
-/// list may define a layer before the first one and a layer after the last one.
+/// "backward". Optional members: "name", "memory", "count" (the number of consecutive equal layers) and "kind"
+/// ("embedding", "transformer" by default, "mtp" for multi-token prediction, or "head"). "embedding" and "head" outside
+/// of the list may define a layer before the first one and a layer after the last one.
 ///
 /// CSV: a header line with these names, then one line per layer. Forward and backward, or forward and both halves, are
 /// required. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).

@@ -23,9 +23,9 @@ struct ChainTimes {
 ///  - for memory, unless `memory` is false: a forward of a stage that occupies all of the memory waits for the op that
 ///    frees some,
 ///  - for their rank: all ops of the rank that must come before an op have run when it starts,
-///  - for what frees memory on their rank: before a forward, enough ops must have run to make room for it, whichever
-///    chunks they belong to; they take at least the time of the cheapest ones. O(ranks · chunks² · micro-batches ·
-///    log(ops of a rank) + stages²).
+///  - for what frees memory on their rank: before a forward, enough ops of any chunk must have run to make room for it.
+///    This takes at least the time of the cheapest ops. O(ranks · chunks² · micro-batches · log(ops of a rank) +
+///    stages²).
 [[nodiscard]] ChainTimes queueTimes(const OrderProblem& problem, bool memory = true);
 
 } // namespace bubblescope

@@ -17,7 +17,7 @@ namespace bubblescope {
 
 /// Options for splitting backwards into input and weight gradients.
 enum class SplitBackward : std::uint8_t {
-    Auto, ///< if it makes the step shorter
+    Auto, ///< split if this makes the step shorter
     On,
     Off,
 };
@@ -27,9 +27,9 @@ struct SearchRequest : OrderSizes {
     std::vector<Placement> placements;         ///< allowed placements; empty = loop, and V if vpp is 2 or more
     SplitBackward split = SplitBackward::Auto; ///< Auto does not split if `pairs` is set
     CostModel costs;
-    /// If set, simulates an order in place of simulate(), with its transfers in queues for example; called on several
-    /// threads. It must not make an order shorter than simulate() with plain transfers does, as the bound and the moves
-    /// come from these. Input errors are orders that cannot run. Not with `noise`.
+    /// Replaces simulate() if set, for example to simulate transfers in queues; called on several threads. The step
+    /// must not become shorter than in simulate() with plain transfers, from which the bound and the moves are derived.
+    /// An Input error stands for an order that cannot run. Cannot be combined with `noise`.
     std::function<Result<StepTimeline>(const Schedule&)> step;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
