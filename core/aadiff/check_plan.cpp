@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kMaxPlannedSteps = 200; ///< units that take longer to cover count as never covered
+constexpr int kMaxPlannedSteps = 200; ///< units that need more steps to cover count as never covered
 
 void addColumns(const AadiffPlan& plan, CheckPlan& out) {
     for (const RankPlan& rank : plan.ranks) {
@@ -59,7 +59,7 @@ void addPlaces(const RankPlan& rank, TimeNs begin, CheckPlan& out) {
 Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin) {
     if (margin < 0) return usageError("a check's margin cannot be negative", "use 0 or more");
     CheckPlan out;
-    // A single replica, because steps of another one are not later steps of the first.
+    // Only a single replica, because steps of other replicas are not later steps of the first.
     std::vector<StepTimeline> planned;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (steps[i].replica != steps.front().replica) continue;

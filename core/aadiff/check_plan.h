@@ -13,7 +13,7 @@ namespace bubblescope {
 
 /// The checks that fit into the bubbles of a recorded run. Intervals are on the clock of the run's steps.
 struct CheckPlan {
-    /// A bubble that can hold checks.
+    /// A bubble in which checks can run.
     struct Place {
         Rank rank;
         Position position = Position::BeforeWarmup;

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kStepsToLearn = 2; ///< the first includes warm-up
+constexpr int kStepsToLearn = 2; ///< the first step includes warm-up
 constexpr std::size_t kBubblesToTrust = 2;
 constexpr std::size_t kRememberedChecks = 8;
 
@@ -113,7 +113,7 @@ void CheckSession::planStep() {
         const CheckUnit& unit = plan_->units[check.unit];
         if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // excluded by leaveOut()
         LayerOp what{order()[check.op], unit.layer};
-        what.op.overlapped = false; // callers do not distinguish pairs
+        what.op.overlapped = false; // callers do not mark the halves of pairs
         checks_.push_back({what, check.slot, State::Waiting});
     }
     counts_.planned += static_cast<std::int64_t>(checks_.size());
@@ -216,7 +216,7 @@ Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<Tim
     if (!in_step_) return usageError("checks were requested outside a step");
     if (!plan_ || !in_order_ || step_.ops.empty()) return std::optional<CheckTask>();
     const std::size_t next = step_.ops.size();
-    // After the last op the bubble lasts until the slowest rank has finished; only the plan can predict that.
+    // After the last op, the bubble lasts until the slowest rank has finished, which only the plan can predict.
     const TimeNs rest = free ? *free : predicted(std::min(next, order().size())) - (now - last_end_);
     for (StepCheck& check : checks_) {
         if (check.state != State::Waiting || plan_->slots[check.slot].next_op > next) continue;
@@ -270,7 +270,7 @@ Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view
     CheckRecord record = recordOf(what, CheckOutcome::Equal, start, end);
     record.tensor = tensor;
     setOutcome(record, first->second, digest);
-    // All tensors of one execution are one check.
+    // All tensors of one execution belong to one check.
     if (StepCheck* const check = find(what)) check->state = State::Over;
     counts_.checks.add(record.outcome);
     if (record.outcome == CheckOutcome::Mismatch) mismatch_ = step_.checks.size();
@@ -327,7 +327,7 @@ void CheckSession::skipRest() {
         counts_.checks.add(CheckOutcome::Skipped);
         step_.checks.push_back(recordOf(check.what, CheckOutcome::Skipped, last_end_, last_end_));
     }
-    // One check that was slow because the machine was busy must not rule out all later ones of its kind.
+    // A check that was slow only because the machine was busy must not exclude all later checks of its kind.
     for (auto& [key, costs] : costs_)
         if (!fitted.contains(key) && costs.size() > 1) costs.erase(std::ranges::max_element(costs));
 }

@@ -24,7 +24,7 @@ DigestPhase phaseOf(OpKind kind) {
     return DigestPhase::Backward;
 }
 
-/// Identifies a value. Ascending keys are in causal order.
+/// Identifies a value. Ascending keys follow the causal order.
 struct Key {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
@@ -36,7 +36,7 @@ struct Key {
     int tensor = 0;        ///< index in the order in which an op computes its tensors
     std::string_view name; ///< of the tensor
 
-    /// True if no other backward depends on it.
+    /// True if no other backward depends on this one.
     [[nodiscard]] bool endsHere() const {
         return tensor == static_cast<int>(CheckedTensor::WeightGradient) ||
                tensor == static_cast<int>(CheckedTensor::GradientSum);
@@ -76,9 +76,9 @@ int microbatchesOf(const DigestedRun& run) {
 
 constexpr int kUnknownTensor = 1000; ///< after all others, sorted by name
 
-/// The rules that identify the values of both runs.
+/// Rules for identifying values in both runs.
 struct Naming {
-    bool replicas_apart = true; ///< otherwise micro-batches are numbered across replicas
+    bool replicas_apart = true; ///< if false, micro-batches are numbered across replicas
 
     Key keyOf(const DigestRecord& digest, int microbatches) const {
         Key key;
@@ -99,7 +99,7 @@ struct Naming {
     }
 };
 
-/// A run's values by key, each once.
+/// The values of a run by key, without duplicates.
 std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::int64_t& contradictory) {
     std::vector<Named> all;
     all.reserve(run.digests.size());
@@ -125,7 +125,7 @@ std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::in
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
-/// Takes differences in causal order and determines for each whether an earlier one explains it.
+/// Processes differences in causal order and determines for each whether an earlier one explains it.
 class Explainer {
 public:
     bool explains(const Key& key) {
@@ -163,7 +163,7 @@ private:
         }
         return weights_differ || reached_ != kNone;
     }
-    /// Slices and layers of keys ascend along dependencies in both directions.
+    /// Slices and layers in keys ascend along dependencies in both directions.
     static bool reaches(const std::map<int, int>& layer_of_slice, const Key& key) {
         for (const auto& [slice, layer] : layer_of_slice) {
             if (slice <= key.sequence && layer <= key.layer) return true;
@@ -178,7 +178,7 @@ private:
             if (!fresh) slice->second = std::min(slice->second, key.layer);
         };
         switch (key.phase) {
-        case DigestPhase::Forward: // affects all gradients through the loss
+        case DigestPhase::Forward: // affects all gradients because of the loss
             add(forwards_);
             reached_ = 0;
             break;
@@ -192,12 +192,12 @@ private:
 
     int step_ = std::numeric_limits<int>::min();
     int weights_from_ = kNone; ///< lowest layer whose weights may differ because of an earlier step
-    int reached_ = kNone;      ///< lowest layer whose weights this step's differences affect
+    int reached_ = kNone;      ///< lowest layer whose weights are affected by this step's differences
     std::map<Pass, std::map<int, int>> forwards_;
     std::map<Pass, std::map<int, int>> backwards_;
 };
 
-/// Collects a row of DigestSpread.
+/// Accumulates one entry of DigestSpread.
 struct SpreadRow {
     DigestSpread row;
     std::set<int> microbatches;

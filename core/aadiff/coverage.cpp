@@ -14,7 +14,7 @@
 namespace bubblescope {
 namespace {
 
-/// One kind of op of a chunk, in all micro-batches and steps.
+/// One kind of op in a chunk, over all micro-batches and steps.
 struct OpGroup {
     int replica = 0;
     Rank rank;
@@ -137,7 +137,7 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
         result.counts[static_cast<std::size_t>(check.kind)].add(check.outcome);
         if (!runsAgain(check)) continue;
         const auto unit = units.find({placeOf(check), check.op.chunk, check.op.kind, check.layer});
-        if (unit == units.end()) continue; // an op of an incomplete step
+        if (unit == units.end()) continue; // an op in an incomplete step
         unit->second.counts.add(check.outcome);
         if (check.outcome != CheckOutcome::Equal && check.outcome != CheckOutcome::Mismatch) continue;
         unit->second.last_step = std::max(unit->second.last_step, check.step);
@@ -232,7 +232,7 @@ FaultOdds faultOdds(int devices, double fraction) {
 namespace {
 
 /// A step without its checks, as a graph of units. A unit is one op, or the ops of a rank that started together as a
-/// pair. A unit's time is its start.
+/// pair. The time of a unit is its start.
 class StepWithoutChecks {
 public:
     StepWithoutChecks(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks)
@@ -268,7 +268,7 @@ private:
         OpIndex end = kNoOp; ///< after its last op
         TimeNs duration{0};  ///< of its longest op
         TimeNs ready{0};     ///< time at which its rank was free and its inputs had arrived
-        TimeNs delay{0};     ///< time between that or the end of checks, whichever is later, and its start
+        TimeNs delay{0};     ///< time from `ready` or the end of checks, whichever is later, to the start
     };
 
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
@@ -292,8 +292,8 @@ private:
         }
     }
 
-    /// Reads when each op's input arrived: at the end of the receive, or at the end of its producer if no receive is
-    /// recorded.
+    /// Determines when each op's input arrived: at the end of the receive, or at the end of its producer if no receive
+    /// is recorded.
     void readArrivals() {
         arrived_.resize(timed_.size());
         for (OpIndex op = 0; op < ops_.size(); ++op) {
@@ -320,12 +320,12 @@ private:
             if (ops_.previous(to.first) != kNoOp) link(unit - 1, units_[at(unit - 1)].duration);
             for (OpIndex op = to.first; op < to.end; ++op) {
                 const OpIndex producer = ops_.producers(op).stage;
-                if (producer < 0) continue; // no producer, or the timeline is part of a pipeline
+                if (producer < 0) continue; // there is no producer, or the timeline contains only part of the pipeline
                 to.ready = std::max(to.ready, arrived_[at(op)]);
                 link(unit_of_[at(producer)], arrived_[at(op)] - timed(producer).start);
             }
         }
-        const TaskLists inputs = predecessorLists(units_.size(), edges); // lists the edges in their order
+        const TaskLists inputs = predecessorLists(units_.size(), edges); // contains the edges in the same order
         std::vector<TaskIndex> order = topologicalOrder(successorLists(units_.size(), edges), edges);
         std::vector<TaskIndex> begin{0};
         std::vector<TaskIndex> sources;
@@ -361,7 +361,7 @@ private:
     }
 
     const StepTimeline& step_;
-    OpGraph ops_;                          ///< without optimizers, which lie outside the window
+    OpGraph ops_;                          ///< without optimizers, which are outside the window
     std::vector<const TimelineOp*> timed_; ///< per op
     std::vector<TaskIndex> unit_of_;       ///< per op
     std::vector<TimeNs> arrived_;          ///< per op that has a producer

@@ -6,14 +6,14 @@
 namespace bubblescope {
 namespace {
 
-// Allows two checks in a row that do not fit, then an occasional one.
+// Tolerates two consecutive checks that do not fit, and after that an occasional one.
 constexpr double kLeastTrust = 0.6;
 constexpr double kAfterMiss = 0.75; ///< factor
 constexpr double kAfterCheck = 0.1; ///< added
 constexpr double kAfterStep = 0.01; ///< added
-constexpr int kAgain = 33;          ///< step of a round at which measuring begins again; steps with rare checks
-                                    ///< (CheckCost) are not among the eight from there on
-constexpr TimeNs kAnOp{1'000};      ///< ops of the timeline need an order but not times
+constexpr int kAgain = 33;          ///< step of a round at which measuring starts again; the eight steps from there on
+                                    ///< include none with rare checks (CheckCost)
+constexpr TimeNs kAnOp{1'000};      ///< the timeline needs the order of ops, but not their times
 
 } // namespace
 
@@ -109,7 +109,7 @@ void MeasuredPlan::renew() {
     TimeNs now{0};
     const auto bubble = [&](std::size_t next, std::size_t index) {
         const TimeNs room = this->room(index);
-        // The rank has run nothing before its first op that could be re-executed; known answers are checked there.
+        // Before its first op, the rank has run nothing that could be re-executed; known-answer tests run there.
         if (room > TimeNs{0} && next > 0)
             slots.push_back(
                 {.rank = rank_, .position = Position::InsideSteady, .start = now, .end = now + room, .next_op = next});

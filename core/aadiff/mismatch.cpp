@@ -23,7 +23,7 @@ std::optional<FloatShape> shapeOf(ElementType type) {
     }
 }
 
-/// Index among the representable numbers, 0 for zero, negative for negative numbers. Empty for NaNs.
+/// Index of a value among the representable numbers: 0 for zero, negative for negative numbers. Empty for NaNs.
 std::optional<std::int64_t> placeOf(std::uint64_t bits, FloatShape shape) {
     const std::uint64_t sign = std::uint64_t{1} << (shape.bits - 1);
     const std::uint64_t size = bits & (sign - 1);
@@ -39,7 +39,7 @@ std::optional<std::int64_t> distance(std::uint64_t a, std::uint64_t b, ElementTy
     const auto of_a = placeOf(a, *shape);
     const auto of_b = placeOf(b, *shape);
     if (!of_a || !of_b) return std::nullopt;
-    // The distance between doubles of opposite signs may exceed 63 bits.
+    // The distance between doubles of opposite signs may need more than 63 bits.
     const auto apart =
         static_cast<std::uint64_t>(std::max(*of_a, *of_b)) - static_cast<std::uint64_t>(std::min(*of_a, *of_b));
     return static_cast<std::int64_t>(std::min(apart, std::uint64_t{INT64_MAX}));

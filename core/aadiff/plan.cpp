@@ -23,7 +23,7 @@ bool isReplayed(OpKind kind, const PlanLimits& limits) {
     return kind != OpKind::Optimizer;
 }
 
-/// Inputs kept from the end of their op to the end of their last check.
+/// Inputs that are kept from the end of their op to the end of their last check.
 struct Kept {
     std::size_t op = 0;
     TimeNs from{0};
@@ -104,7 +104,7 @@ private:
         }
     }
 
-    /// The time at which the activations of a forward are freed: when the last backward that needs them starts.
+    /// The time at which the activations of a forward are freed: the start of the last backward that needs them.
     [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
         TimeNs until = step_.end;
         for (const TimelineOp& op : ops_) {
@@ -115,8 +115,8 @@ private:
         return until - step_.begin;
     }
 
-    /// For each slot, kind and chunk: the ops to re-execute. Those whose inputs exist come first, then the latest ones.
-    /// Without a limit on kept bytes, only the latest op whose inputs must be kept is a candidate.
+    /// Determines the ops to re-execute for each slot, kind and chunk. Ops whose inputs exist come first, then the
+    /// latest ones. Without a limit on kept bytes, only the latest op whose inputs must be kept is a candidate.
     void findCandidates() {
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
@@ -182,8 +182,8 @@ private:
         return true;
     }
 
-    /// Fills the slots of a step, each time with the unit whose last check is oldest. No layer of an op is re-executed
-    /// twice in a step. Returns the number of units that are checked for the first time.
+    /// Fills the slots of a step, always with the unit whose last check is the oldest. A step re-executes no layer of
+    /// an op twice. Returns the number of units that are checked for the first time.
     std::size_t addStep() {
         std::size_t covered = 0;
         kept_.clear();
@@ -216,7 +216,7 @@ private:
         return covered;
     }
 
-    /// The op with which to check a unit in a slot until `end`, if any.
+    /// The op whose re-execution checks a unit in a slot before `end`, if there is one.
     const Candidate* next(std::size_t slot, std::size_t unit, TimeNs end) {
         for (const Candidate& op : candidates(slot, plan_.units[unit])) {
             if (!done_.contains({op.op, unit}) && (!op.kept || keep(op.op, end))) return &op;
@@ -237,7 +237,7 @@ private:
     const CostModel& costs_;
     const PlanLimits& limits_;
     RankPlan plan_;
-    std::int64_t checks_ = 0;                                       ///< number planned so far
+    std::int64_t checks_ = 0;                                       ///< number of checks planned so far
     std::vector<std::int64_t> last_check_;                          ///< by unit: the number of its last check, 0 for
                                                                     ///< none
     std::vector<std::map<Key, std::vector<Candidate>>> candidates_; ///< by slot
@@ -328,7 +328,7 @@ Slots slotsOf(const StepTimeline& step) {
 
 namespace {
 
-/// Times with one kind of op longer by `more`.
+/// Returns `times` with the given kind of op lengthened by `more`.
 OpTimes longer(OpTimes times, OpKind kind, TimeNs more) {
     switch (kind) {
     case OpKind::Forward: times.forward += more; break;

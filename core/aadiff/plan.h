@@ -20,7 +20,7 @@
 
 namespace bubblescope {
 
-/// A bubble that can hold checks.
+/// A bubble in which checks can run.
 struct Slot {
     Rank rank;
     Position position = Position::BeforeWarmup;
@@ -125,8 +125,8 @@ struct AadiffPlan {
 /// including its margin, before the end of the slot. Units whose last check is the oldest come first. A step
 /// re-executes the same layer of the same op at most once, but may check the same unit again with another micro-batch.
 ///
-/// Checking a forward needs no extra memory while its activations exist, that is, until its backward. Later, and for
-/// backwards (B, I, W) that have run, the inputs must be kept. Weights change at the end of the step, so ops of the
+/// Checking a forward needs no extra memory while its activations exist, that is, until its backward. After that, and
+/// for backwards (B, I, W) that have run, the inputs must be kept. Weights change at the end of the step, so ops of the
 /// previous step cannot be re-executed; slots before a rank's first op are reserved for known-answer tests.
 ///
 /// `step` must be the timeline that contains `slots`, with its ops in the order of the schedule.

@@ -83,7 +83,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
     return found == kKinds.end() ? nullptr : found;
 }
 
-/// True if another problem names the cause: of several problems with the same cause, only that one is reported.
+/// True if another problem is the cause: of several problems with the same cause, only the cause is reported.
 bool isConsequence(std::string_view kind, const std::vector<Diagnostic>& problems) {
     const auto holds = [&](std::string_view cause) {
         return std::ranges::find(problems, cause, &Diagnostic::kind) != problems.end();

@@ -46,7 +46,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
                               devices, compute, communication, copies, idle);
 }
 
-/// Describes what takes the most time apart from compute.
+/// Describes the largest cost other than compute.
 Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collectives) {
     Statement out;
     out.concern = Concern::Time;
@@ -90,7 +90,7 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
     return out;
 }
 
-/// The trace contains no device activity.
+/// Statement that the trace contains no device activity.
 Statement onlyHosts(const std::vector<HostSummary>& threads) {
     const auto busiest = std::ranges::max_element(threads, {}, &HostSummary::busy);
     Statement out;
@@ -102,7 +102,7 @@ Statement onlyHosts(const std::vector<HostSummary>& threads) {
     return out;
 }
 
-/// The trace has ops of a pipeline, but not the whole pipeline.
+/// Statement that the trace contains ops of a pipeline, but not the complete pipeline.
 Statement noWholePipeline(const Error& why) {
     Statement out;
     out.concern = Concern::Data;
@@ -130,7 +130,7 @@ Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files
     std::stable_partition(answer.statements.begin(), answer.statements.end(), isOfOtherRun);
     const bool is_cut = trace.no_pipeline && trace.holds_ops;
     if (is_cut) {
-        // Files of two runs are the cause, not a consequence, of an incomplete pipeline.
+        // Files from two runs are the cause of an incomplete pipeline, not a consequence.
         const auto after = std::ranges::find_if_not(answer.statements, isOfOtherRun);
         answer.statements.insert(after, noWholePipeline(*trace.no_pipeline));
     }

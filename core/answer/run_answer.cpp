@@ -19,9 +19,9 @@
 namespace bubblescope {
 namespace {
 
-/// Fraction of a step. As for findings, so that a run without findings has no cost to act on.
+/// Fraction of a step. The same threshold as for findings, so that a run without findings has no cost to act on.
 constexpr double kLeastShareNamed = Thresholds{}.least_cost;
-/// A cause is reported in addition to findings if it costs this many times as much as the most expensive finding.
+/// A cause is reported in addition to findings if its cost is at least this multiple of the largest cost of a finding.
 constexpr double kCauseBeyondFindings = 1.5;
 
 Sentence stateOf(const Run& run, const RunReport& report) {
@@ -102,7 +102,7 @@ std::optional<std::int64_t> globalRankOf(const Anomaly& finding) {
 /// The change that a finding suggests. Layers move between stages, so the change for a slow stage affects all stages.
 std::string changeBy(const StepTimeline& shape, const Anomaly& finding) {
     const bool of_stage = finding.kind == AnomalyKind::SlowStage || finding.kind == AnomalyKind::LastStageImbalance;
-    // What-if can only replace all ranks that share a stage at once.
+    // What-if can only replace all ranks that share a stage together.
     if (globalRankOf(finding)) return {};
     return of_stage ? "stages=balanced" : changeWithout(shape, finding);
 }
@@ -120,12 +120,12 @@ Concern concernOf(AnomalyKind kind) {
     }
 }
 
-/// Predicts the time by which a change shortens the typical step. Builds the model when first used.
+/// Predicts by how much a change shortens the typical step. The model is built when it is first needed.
 class Gains {
 public:
     Gains(const Run& run, const RunReport& report) : run_(run), report_(report) {}
 
-    /// Nothing if the gain cannot be predicted, or if there is none.
+    /// Empty if the gain cannot be predicted, or if there is none.
     [[nodiscard]] std::optional<TimeNs> of(const std::string& change) {
         if (change.empty() || report_.standards == nullptr) return std::nullopt;
         if (!model_) {
@@ -143,10 +143,10 @@ public:
 private:
     const Run& run_;
     const RunReport& report_;
-    std::optional<Result<RunModel>> model_; ///< none before the first question
+    std::optional<Result<RunModel>> model_; ///< none before the first prediction
 };
 
-/// Fills in what else is known about a rank's place.
+/// Adds other known data about the location of a rank.
 void locate(Place& place, const Run& run, const RunReport& report) {
     if (!place.rank) return;
     const int replica = place.replica.value_or(0);
@@ -188,13 +188,13 @@ Statement statementOf(const Run& run, const RunReport& report, std::size_t findi
     out.what = anomaly.message;
     out.action = anomaly.suggestion;
     out.certainty = certaintyText(anomaly);
-    // Per typical step; if only some steps are affected, each step's share of the cost.
+    // Cost per typical step; if only some steps are affected, it is distributed over all steps.
     out.cost = anomaly.seen.steps == anomaly.seen.of_steps ? anomaly.cost : anomaly.meanCost();
     out.finding = finding;
     return out;
 }
 
-/// True if the action recovers the full cost, because it makes the longer ops, steps or times like the others.
+/// True if the action recovers the full cost, because it makes the affected ops, steps or times equal to the others.
 bool isWonWhole(AnomalyKind kind) {
     return kind == AnomalyKind::LongSteps || kind == AnomalyKind::SlowOp || kind == AnomalyKind::TimeBetweenSteps ||
            kind == AnomalyKind::HostStarved;
@@ -204,7 +204,7 @@ bool isOfOneStep(const Anomaly& anomaly) {
     return anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
 }
 
-/// True if a loading problem already reports such a finding.
+/// True if such a finding is already reported as a loading problem.
 bool isAmongProblems(AnomalyKind kind, const Answer& answer) {
     if (kind == AnomalyKind::LostRecords) return true;
     if (kind != AnomalyKind::MissingOp && kind != AnomalyKind::DuplicateOp) return false;
@@ -235,7 +235,7 @@ void addFindings(Answer& answer, Gains& gains, const Run& run, const RunReport& 
     }
 }
 
-/// Names the rank with the most work if stages differ.
+/// Names the rank with the most work if the stages differ.
 void nameFullestRank(Statement& statement, const Run& run, const RunReport& report) {
     std::map<Rank, TimeNs> work;
     TimeNs all{0};
@@ -252,7 +252,7 @@ void nameFullestRank(Statement& statement, const Run& run, const RunReport& repo
     locate(statement.where, run, report);
 }
 
-/// Adds the most expensive cause, by predicted gain, unless findings explain as much.
+/// Adds the cause with the largest predicted gain, unless findings explain as much.
 void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
     TimeNs named{0};

@@ -16,7 +16,7 @@ int orderOf(const Statement& statement) {
     return statement.concern == Concern::Data ? 0 : 1;
 }
 
-/// "Communication costs time" is less useful than naming the link, or the lack of cores, that costs most of it.
+/// "Communication costs time" is less useful than naming the link, or the lack of cores, that causes most of the cost.
 void putLinksFirst(std::vector<Statement>& statements) {
     const auto general = std::ranges::find(statements, "exposed-communication", &Statement::kind);
     if (general == statements.end()) return;

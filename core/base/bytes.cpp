@@ -30,8 +30,8 @@ constexpr std::array<ByteUnit, 10> kByteUnits{{{"B", 1},
 constexpr std::array<ByteUnit, 5> kBitUnits{
     {{"bit", 1}, {"kbit", 1'000}, {"Mbit", 1'000'000}, {"Gbit", 1'000'000'000}, {"Tbit", 1'000'000'000'000}}};
 
-/// Parses "number unit" with a unit of the table, and divides the size by `divisor`. Nothing if that is not an integer
-/// or does not fit.
+/// Parses "number unit" with a unit of the table, and divides the size by `divisor`. Empty if the result is not an
+/// integer or does not fit.
 template <class Units>
 std::optional<std::int64_t> scaled(std::string_view text, const Units& units, std::int64_t divisor) {
     std::size_t i = 0;

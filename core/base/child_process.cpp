@@ -59,7 +59,7 @@ std::optional<ChildProcess> ChildProcess::start(const Command& command, std::err
         ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     }
     pid_t pid = 0;
-    // posix_spawnp() does not search PATH for a name with a slash.
+    // posix_spawnp() does not search PATH for names that contain a slash.
     const std::string& file = command.program.empty() ? command.words.front() : command.program;
     const int code = ::posix_spawnp(&pid, file.c_str(), &actions, &attributes, pointersTo(words).data(),
                                     pointersTo(environment).data());

@@ -61,10 +61,10 @@ std::size_t JsonScanner::endOfString(std::size_t begin) const {
 }
 
 std::size_t JsonScanner::endOfNested(std::size_t begin) const {
-    // A closing bracket without an opening one shows that an earlier bracket is missing.
+    // A closing bracket without an opening one means that an earlier bracket is missing.
     std::ptrdiff_t braces = 0;
     std::ptrdiff_t brackets = 0;
-    constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // takes a few milliseconds
+    constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // scanned within a few milliseconds
     std::size_t at = begin;
     std::size_t check = begin + kBetweenChecks;
     while (at < text_.size()) {
@@ -90,7 +90,7 @@ std::size_t JsonScanner::endOfNested(std::size_t begin) const {
     return kCutOff;
 }
 
-// A number at the very end of the text may be truncated, so a scalar is complete only if something follows it.
+// A number at the very end of the text may be truncated, so a scalar is complete only if another character follows.
 std::size_t JsonScanner::endOfScalar(std::size_t begin) const {
     std::size_t at = begin;
     while (at < text_.size() && !isSpace(text_[at]) && std::strchr(",:]}[{\"", text_[at]) == nullptr)

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 10; ///< per number, with 7 bits each
 constexpr unsigned kBits = 7;
-constexpr std::uint64_t kMore = 1U << kBits; ///< more bytes of the number follow
+constexpr std::uint64_t kMore = 1U << kBits; ///< set if more bytes of the number follow
 
 constexpr std::size_t maskBytes(std::size_t width) {
     return (width + 7) / 8;
@@ -38,7 +38,7 @@ std::vector<std::uint8_t> packRows(std::span<const std::int64_t> numbers, std::s
         for (std::size_t i = 0; i < width; ++i) {
             if (row[i] == before[i]) continue;
             mask[i / 8] = static_cast<std::uint8_t>(mask[i / 8] | (1U << (i % 8)));
-            // Differences may overflow, so use unsigned arithmetic, which wraps in both directions.
+            // Differences may overflow. Unsigned arithmetic is used because it wraps in both directions.
             std::uint64_t left = folded(static_cast<std::uint64_t>(row[i]) - static_cast<std::uint64_t>(before[i]));
             while (left >= kMore) {
                 *out++ = static_cast<std::uint8_t>(left | kMore);

@@ -17,9 +17,9 @@
 namespace bubblescope::detail {
 namespace {
 
-/// Calls functions on other threads, started in the order of submission. A thread is created when there is work and
-/// none is idle, up to one per core, not counting threads that wait for results. Idle threads sleep, because spinning
-/// would take time from busy ones (on two cores, a fifth of the timeline's frame rate).
+/// Calls functions on other threads, started in the order of submission. A thread is created if there is work and no
+/// idle thread, up to one per core, not counting threads that wait for results. Idle threads sleep, because spinning
+/// would take time from busy threads (on two cores, a fifth of the timeline's frame rate).
 class Threads {
 public:
     /// Never destroyed, because work may run until the process ends. A forked process has none of the threads and
@@ -80,7 +80,7 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
     std::mutex failure_mutex;
-    std::exception_ptr failure; ///< the first one thrown
+    std::exception_ptr failure; ///< the first exception thrown
     const auto drain = [&] {
         try {
             for (std::size_t i = next++; i < count && !stopped; i = next++) {
@@ -97,12 +97,12 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
         for (std::size_t i = 1; i < std::min(count, coreCount()); ++i)
             helpers.add(drain);
         drain();
-    } // tasks that have not started would find no work left
+    } // tasks that have not started would find no more work
     if (failure) std::rethrow_exception(failure);
     return !stopped;
 }
 
-/// Runs once, on the first thread that starts it.
+/// A task that runs once, on the first thread that starts it.
 class TaskQueue::Task {
 public:
     explicit Task(std::function<void()> work) : work_(std::move(work)) {}
@@ -122,22 +122,22 @@ public:
         } catch (...) {
             failure = std::current_exception();
         }
-        work = nullptr; // before the objects that it refers to may be destroyed
+        work = nullptr; // destroyed before the objects to which it refers
         const std::lock_guard lock(mutex_);
         failure_ = std::move(failure);
         state_ = State::Ended;
         ended_.notify_all();
     }
 
-    /// Runs the task here unless another thread has started it; in that case waits for that thread. Rethrows what the
-    /// work threw.
+    /// Runs the task on this thread, or waits for it if another thread has started it. Rethrows exceptions of the
+    /// task.
     void finish() {
         runIfNotBegun();
         wait();
         if (failure_) std::rethrow_exception(failure_);
     }
 
-    /// Prevents the task from starting. It may be running already, see wait().
+    /// Prevents the task from starting. The task may already be running, see wait().
     void cancel() {
         std::function<void()> unused;
         const std::lock_guard lock(mutex_);

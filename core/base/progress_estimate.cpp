@@ -20,7 +20,7 @@ std::uint64_t ceilDivided(std::uint64_t value, std::uint64_t by) {
 
 void ProgressEstimate::observe(TimeNs now, std::uint64_t done, std::uint64_t total) {
     total_ = total;
-    if (!first_ || done < done_) { // the first call, or another job
+    if (!first_ || done < done_) { // the first call, or a new job
         first_ = last_ = now;
         done_ = done;
         speed_ = 0;
@@ -29,7 +29,7 @@ void ProgressEstimate::observe(TimeNs now, std::uint64_t done, std::uint64_t tot
     const auto passed = static_cast<double>((now - last_).count());
     if (passed <= 0) return;
     const double speed = static_cast<double>(done - done_) / passed;
-    // A plain average at first; later weighted by the half-life.
+    // A plain average at first, later weighted according to the half-life.
     const auto known = static_cast<double>((last_ - *first_).count());
     const double kept = known <= 0 ? 0 : std::min(std::exp2(-passed / kHalfLife), known / (known + passed));
     speed_ = kept * speed_ + (1 - kept) * speed;

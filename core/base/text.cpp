@@ -50,7 +50,7 @@ std::size_t replaceInvalidUtf8(char* text, std::size_t size) {
     std::size_t replaced = 0;
     for (std::string_view rest(text, size); !rest.empty();) {
         const std::size_t before = rest.size();
-        // U+FFFD itself, when valid, takes three bytes.
+        // a valid U+FFFD, which has three bytes
         if (takeCodePoint(rest) != kReplacementCharacter || before - rest.size() != 1) continue;
         text[size - before] = '?';
         ++replaced;

@@ -71,7 +71,7 @@ std::string formatTime(TimeNs time) {
     const std::int64_t ns = time.count();
     const double magnitude = ns < 0 ? -static_cast<double>(ns) : static_cast<double>(ns);
     if (magnitude < 1e3) return fmt::format("{} ns", ns);
-    // 999.96 us would print as "1000 us": a value that rounds up to the next unit is written in that unit.
+    // 999.96 us would be printed as "1000 us": a value that rounds up to the next unit is printed in that unit.
     constexpr double kRoundsUp = 999.5;
     const auto in = [&](double unit, std::string_view name) {
         const double size = magnitude / unit;

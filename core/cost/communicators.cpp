@@ -38,7 +38,7 @@ std::int64_t Communicators::of(Payload payload, Rank from, Rank to, int pp) cons
     const auto rule =
         std::ranges::find_if(rules, [&](const CommunicatorRule& each) { return matches(each, payload, from, to); });
     if (rule == rules.end()) return -1;
-    // Rules with the same name denote one communicator.
+    // Rules with the same name refer to one communicator.
     return std::ranges::find(rules, rule->name, &CommunicatorRule::name) - rules.begin();
 }
 

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::int64_t kMaxIds = std::numeric_limits<std::int32_t>::max();
 
-/// Longer than any op, and short enough that sums do not overflow.
+/// Longer than any op, and small enough that sums do not overflow.
 constexpr TimeNs kLongestTime{std::numeric_limits<std::int64_t>::max() / 16};
 
 Result<TimeNs> boundedTime(const Json& object, const std::string& key, TimeNs otherwise, const InputPlace& place) {
@@ -143,11 +143,11 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
     const Stage stage = schedule.stageOf(rank, op.chunk);
     const OpIndex found = graph.find(op.kind, op.microbatch, stage, op.sequence);
     if (found >= 0 && graph.op(found).kind == op.kind) return true;
-    // A backward may be given whole or in halves, regardless of how the schedule runs it.
+    // A backward can be listed as a single op or as two halves, however the schedule runs it.
     return op.kind != OpKind::Forward && graph.find(OpKind::Backward, op.microbatch, stage, op.sequence) >= 0;
 }
 
-/// Converts backward times to the form that the schedule runs: halves add up to the whole; a whole alone is split
+/// Converts backward times to the form that the schedule runs: two halves are added up, and a single op is split
 /// evenly.
 Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const OpGraph& graph, Stage stage,
                         const InputPlace& place) {
@@ -196,7 +196,7 @@ Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::st
 }
 
 Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp) {
-    pp = std::max(pp, 1); // an empty schedule has no ranks, and is rejected later
+    pp = std::max(pp, 1); // an empty schedule has no ranks and is rejected later
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
         inputFrom(

@@ -70,7 +70,7 @@ TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second) {
     const std::int64_t whole = bytes / bytes_per_second;
     constexpr std::int64_t kLongest = INT64_MAX / 4 / kSecond; // 73 years; sums of longer times would overflow
     if (whole >= kLongest) return TimeNs{kLongest * kSecond};
-    // Less than a second remains; its fraction is exact in long double for any rate below 2^63.
+    // Less than a second remains, and its fraction is exact in long double for any rate below 2^63.
     const auto rest = static_cast<long double>(bytes % bytes_per_second) * kSecond;
     const auto ns = static_cast<std::int64_t>(std::ceil(rest / static_cast<long double>(bytes_per_second)));
     return TimeNs{whole * kSecond + ns};
@@ -106,14 +106,14 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
         if (link.bytes_per_second) bandwidth = link.bytes_per_second;
     }
     const std::int64_t bytes = payload == Payload::Activation ? transfers.activation_bytes : transfers.gradient_bytes;
-    // Times at this limit overflow in a timeline, which detects it; the sum here must not overflow.
+    // Times at this limit overflow in a timeline, where this is detected; the sum here must not overflow.
     latency = std::min(latency, TimeNs{std::numeric_limits<std::int64_t>::max() / 2});
     return bandwidth ? latency + transmissionTime(bytes, *bandwidth) : latency;
 }
 
 Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std::optional<TimeNs> input_grad,
                             std::optional<TimeNs> weight_grad, TimeNs optimizer) {
-    // Exact, so that the reader can add them.
+    // Exact values, so that readers can add them.
     const auto inNs = [](TimeNs time) { return fmt::format("{}ns", time.count()); };
     if (backward && input_grad && weight_grad && *input_grad + *weight_grad != *backward) {
         return usageError(fmt::format("{} is not {} plus {}", Field("backward").is(inNs(*backward)),

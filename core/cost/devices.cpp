@@ -13,16 +13,16 @@ namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
 
-// Peaks: the vendors' data sheets, without sparsity, as torchtitan's get_peak_flops() and the comparison table of
-// stas00/ml-engineering (compute/accelerator) list them. Memory size and bandwidth: the same data sheets.
+// Peaks are from the vendors' data sheets, without sparsity, as in torchtitan's get_peak_flops() and in the comparison
+// table of stas00/ml-engineering (compute/accelerator). Memory sizes and bandwidths are from the same data sheets.
 //
 // Share that products reach: "maximum achievable matmul FLOPS", measured by stas00/ml-engineering: A100 271 of 312,
 // H100 794 of 989 (FP8: 1403 of 1979), MI250X 147 of 191.5 on one die, MI300X 782 of 1300, MI325X 785 of 1300. The H200
-// uses the H100's die. If nothing was measured, the predecessor's share is assumed.
+// has the same die as the H100. If nothing was measured, the predecessor's share is assumed.
 //
 // The H100 with HBM2e in Meta's Grand Teton is limited to 500 W instead of 700 (torchtitan, benchmarks/). Its rate of
-// products was not published. Training at 600 W is 10 to 15 % slower (factryze.ai, "Power capping"): 1/8 per 100 W, so
-// the H100's shares times 0.75 are assumed.
+// matrix products has not been published. Training at 600 W is 10 to 15 % slower (factryze.ai, "Power capping"): 1/8
+// per 100 W, so the H100's shares times 0.75 are assumed.
 //
 // Links: NVLink 3, 4 and 5 carry 600, 900 and 1800 GB/s in both directions. An MI300X or MI325X has seven links of 64
 // GB/s each way, an MI355X seven of 76.8, an Ascend 910B seven of 28. Rings of MI250X dies use links of 50. Networks:

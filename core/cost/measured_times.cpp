@@ -14,7 +14,7 @@ namespace bubblescope {
 std::size_t MeasuredTimes::Hash::operator()(const Key& key) const noexcept {
     std::uint64_t hash = 0;
     for (const std::int32_t part : {key.place, key.kind, key.microbatch, key.chunk, key.sequence}) {
-        // The odd multiplier mixes the high bits well; the shift moves them down to where buckets are chosen.
+        // The odd multiplier mixes the high bits well; the shift moves them to the bits that select the bucket.
         hash = (hash ^ static_cast<std::uint32_t>(part)) * 0x9E3779B97F4A7C15U;
         hash ^= hash >> 29U;
     }
@@ -84,7 +84,7 @@ std::size_t groupOf(const Op& op) {
     return static_cast<std::size_t>(op.kind) + (op.overlapped ? kAlone : 0);
 }
 
-/// Returns 0 if there are none.
+/// Returns 0 for an empty list.
 TimeNs meanOf(std::span<const TimeNs> times) {
     double sum = 0;
     for (const TimeNs time : times)
@@ -92,8 +92,8 @@ TimeNs meanOf(std::span<const TimeNs> times) {
     return times.empty() ? TimeNs{0} : TimeNs{std::llround(sum / static_cast<double>(times.size()))};
 }
 
-/// Completes costs of a step with pairs of several kinds, as in STP, whose input gradients only occur in pairs. `pair`
-/// is the time of a forward and a whole backward together, if there are any.
+/// Completes the costs of a step that contains pairs of several kinds, as in STP, where input gradients only occur in
+/// pairs. `pair` is the time of a pair of a forward and a complete backward, if there are any.
 void deriveHidden(CostModel& costs, TimeNs pair, bool any) {
     OpTimes& t = costs.times;
     if (any) costs.all_reduce = std::clamp(t.forward + t.backward - pair, TimeNs{0}, t.forward);
@@ -119,7 +119,7 @@ CostModel typicalCosts(const StepTimeline& step) {
 }
 
 CostModel typicalOpCosts(const StepTimeline& step) {
-    // The beginnings of the groups of durations: kinds that ran alone, then kinds in pairs.
+    // Start of each group of durations: first kinds that ran alone, then kinds in pairs.
     std::array<std::size_t, 2 * kAlone + 1> begin{};
     for (const auto& ops : step.ranks) {
         for (const TimelineOp& op : ops)
@@ -159,7 +159,7 @@ CostModel typicalOpCosts(const StepTimeline& step) {
         deriveHidden(costs, medianOf(kAlone + 1, kAlone + 2), paired(OpKind::Backward) > 0);
         return costs;
     }
-    // Last, because it reorders the groups.
+    // Comes last, because it reorders the groups.
     if (begin[kAlone] != begin[2 * kAlone]) costs.overlapped = medianOf(kAlone, 2 * kAlone);
     return costs;
 }

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// No real model has larger sizes, and sums of sizes up to this do not overflow.
+/// No real model has larger sizes, and sums of smaller sizes do not overflow.
 constexpr std::int64_t kMaxCounted = std::int64_t{1} << 60U;
 
 std::int64_t saturatingSum(std::int64_t a, std::int64_t b) {
@@ -63,7 +63,7 @@ LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
     parameters = saturatingSum(parameters, other.parameters);
     expert_parameters = saturatingSum(expert_parameters, other.expert_parameters);
     activation = saturatingSum(activation, other.activation);
-    if (input == 0) input = other.input; // that of the first layer
+    if (input == 0) input = other.input; // input of the first layer
     until_weight_grad = saturatingSum(until_weight_grad, other.until_weight_grad);
     forward_workspace = std::max(forward_workspace, other.forward_workspace);
     backward_workspace = std::max(backward_workspace, other.backward_workspace);
@@ -84,7 +84,7 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
             sum += sizes.layers[next++];
         if (part == 0) sum += sizes.first;
         if (part + 1 == layers.size()) sum += sizes.last;
-        // The stage numbers of two pipelines alternate, and each pipeline holds the whole model.
+        // The stage numbers of two pipelines alternate, and each pipeline holds the complete model.
         model.stages.insert(model.stages.end(), static_cast<std::size_t>(apart), stageOf(sum, sizes));
     }
     // A rank holds at most all activations of the step and its fixed memory.

@@ -108,7 +108,7 @@ struct AttentionWeights {
 [[nodiscard]] AttentionWeights attentionWeights(const TransformerShape& shape);
 
 /// Computes sizes from a shape. Per token, with d bytes per element and r = t with sequence parallelism, otherwise 1
-/// (table 2 of Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
+/// (table 2 of Korthikanti et al., 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
 ///
 ///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
 ///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads (for
@@ -124,14 +124,14 @@ struct AttentionWeights {
 /// Tensor parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly
 /// over the experts.
 ///
-/// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; those of
-/// one layer form the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V, attention's
-/// result, one input of the activation, and the feed-forward's result.
+/// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al., 2023. Recomputed tensors are not kept; those
+/// of one layer form the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V,
+/// attention's result, one input of the activation, and the feed-forward's result.
 ///
-/// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h, t =
-/// 1. Experts: (experts / ranks) · 3hf_e, and the router's h · experts. First stage: an embedding of V·h/t parameters
-/// and dropout's mask. Last stage: the same number of parameters plus a norm, the inputs of both, and 32-bit logits.
-/// Errors: Usage, if a size is missing or not divisible as required.
+/// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases. With f = 4h and t = 1 this
+/// is 12h² + 13h. Experts: (experts / ranks) · 3hf_e, and the router's h · experts. First stage: an embedding of V·h/t
+/// parameters and dropout's mask. Last stage: the same number of parameters plus a norm, the inputs of both, and 32-bit
+/// logits. Errors: Usage, if a size is missing or not divisible as required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// Reads a JSON object with the fields of ModelSizes, or with those of TransformerShape under "transformer"; see the

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// One slice's part of a size that is divided among all slices; the parts add up to the size.
+/// The part of one slice in a size that is divided among all slices; the parts add up to the size.
 std::int64_t partOf(std::int64_t bytes, int slice, int slices, const std::vector<double>& tokens) {
     if (tokens.size() != static_cast<std::size_t>(slices)) return bytes / slices + (slice < bytes % slices ? 1 : 0);
     const auto upTo = [&](int count) {
@@ -34,7 +34,7 @@ public:
         : model_(model), placement_(placement), pp_(pp), rank_(rank), slices_(slices) {}
 
     /// Visits the ops in order, one op or overlapped pair at a time: visit(index of the first op, bytes while it runs,
-    /// bytes after it).
+    /// bytes afterwards).
     template <class Visit>
     void follow(const std::vector<Op>& ops, Visit visit) {
         for (std::size_t i = 0; i < ops.size();) {
@@ -146,7 +146,7 @@ std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& 
         const std::int64_t all = partOf(stage.activations.forward, each.sequence, slices, model.slice_tokens);
         const std::int64_t rest = partOf(stage.activations.weight_grad, each.sequence, slices, model.slice_tokens);
         if (each.kind == OpKind::Forward) ++counts[all];
-        if (i >= op) continue; // an op frees at its end
+        if (i >= op) continue; // an op frees memory at its end
         if (each.kind == OpKind::Backward || each.kind == OpKind::BackwardInput) --counts[all];
         if (each.kind == OpKind::BackwardInput) ++counts[rest];
         if (each.kind == OpKind::BackwardWeight) --counts[rest];
@@ -161,7 +161,7 @@ std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& 
 Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Schedule& schedule, MemoryModel model) {
     const std::vector<RankMemory> own = memoryUse(schedule, model);
     const auto count = static_cast<double>(peaks.size());
-    const auto above = [&](const MeasuredPeak& peak) { // the part that the model's weights do not explain
+    const auto above = [&](const MeasuredPeak& peak) { // the part that is not explained by the model's weights
         return static_cast<double>(peak.bytes - own[peak.rank.index()].fixed());
     };
     const auto held = [&](const MeasuredPeak& peak) {

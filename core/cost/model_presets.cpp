@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-// The parameters of gpt() and llama(): layers, hidden size, heads, key-value heads, feed-forward size, sequence,
+// Parameters of gpt() and llama(): layers, hidden size, heads, key-value heads, feed-forward size, sequence,
 // micro-batch, vocabulary.
 
 /// GELU, biases, dropout and an untied output head, as transformerSizes() assumes.
@@ -48,7 +48,7 @@ constexpr TransformerShape moe(TransformerShape shape, std::int64_t head_size, c
     return shape;
 }
 
-/// Without the layer that predicts a second token.
+/// Does not include the layer that predicts a second token.
 constexpr TransformerShape deepSeekV3() {
     TransformerShape shape = moe({61, 7168, 128, 128, 18432, 4096, 1, 129280}, 128, {256, 8, 2048, 2048, 3});
     shape.latent = {1536, 512, 64};

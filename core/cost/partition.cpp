@@ -11,7 +11,7 @@ namespace bubblescope {
 
 namespace {
 
-/// A larger number is a typing mistake and would exhaust the memory.
+/// Larger numbers are typing mistakes and would exhaust the memory.
 constexpr std::int64_t kMaxSplitLayers = 10'000'000;
 
 } // namespace
@@ -82,7 +82,7 @@ OpTimes scaled(const OpTimes& times, TimeNs all_reduce, int before, int now) {
                    .input_grad = share(times.input_grad),
                    .weight_grad = {},
                    .optimizer = times.optimizer};
-    // Rounding must not make a whole backward differ from the sum of its halves, apart from the all-reduce it hides.
+    // Rounding must not make a complete backward differ from the sum of its halves, except for the hidden all-reduce.
     result.weight_grad = result.backward + share(all_reduce) - result.input_grad;
     return result;
 }

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// The work of the first `tokens` of a sequence, both as shares of the whole.
+/// Work of the first `tokens` of a sequence; both are shares of the total.
 double workOf(double tokens, double attention) {
     return (1 - attention) * tokens + attention * tokens * tokens;
 }
@@ -60,7 +60,7 @@ private:
     }
 
     const CostModel& costs_;
-    CostModel latency_; ///< the same links without bytes
+    CostModel latency_; ///< cost model with the same links, but without bytes
     const Schedule& schedule_;
     const SliceParts& parts_;
 };

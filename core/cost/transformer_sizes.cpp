@@ -60,7 +60,7 @@ Status checkShape(const TransformerShape& shape) {
     return divides(experts.shared_ffn, "shared_ffn", shape.tp, "tp");
 }
 
-/// The sizes of a validated shape, each computed with the formula in the header.
+/// Sizes of a validated shape, computed with the formulas in the header.
 class Transformer {
 public:
     explicit Transformer(const TransformerShape& shape)
@@ -172,7 +172,7 @@ AttentionWeights attentionWeights(const TransformerShape& shape) {
     const AttentionWidths widths = attentionWidths(shape);
     const LatentAttention& latent = shape.latent;
     if (latent.keys == 0) return {shape.hidden * widths.heads(), 0};
-    // The position part of the keys is shared by all heads: it is not projected up.
+    // The position part of the keys is shared by all heads, so it is not projected up.
     const std::int64_t keys_up = latent.keys * shape.kv_heads * 2 * shape.head_size;
     return {latent.query * widths.query + keys_up + widths.result * shape.hidden, shape.hidden * widths.latent};
 }

@@ -66,7 +66,7 @@ std::uint64_t madeUpDigest(const CheckRecord& check) {
     return value;
 }
 
-/// Makes a record in which one element of the tensor had a bit flipped in the first execution.
+/// Creates a record in which one element of the tensor had a flipped bit in the first execution.
 void flipABit(CheckRecord& check) {
     check.outcome = CheckOutcome::Mismatch;
     check.verdict = Verdict::Transient;
@@ -141,7 +141,7 @@ constexpr std::array<DemoTrace, 3> kDemos{{
 /// The parameters of a demo's simulation.
 struct DemoPlan {
     ScheduleSpec schedule;
-    std::vector<double> stage_times; ///< factor by which each stage's ops take longer than nominal
+    std::vector<double> stage_times; ///< factor by which the ops of each stage are longer than nominal
     int steps = 8;
     bool checked = false;
     std::string faults;
@@ -239,7 +239,7 @@ Result<DemoRun> makeDemo(std::string_view name) {
 
 Status writeDemo(std::string_view name, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const DemoRun run, makeDemo(name));
-    // If this fails, so does writing, which reports the reason.
+    // If this fails, writing also fails and reports the reason.
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);
     return perfetto::writeTimeline(file, run.info, run.steps, run.checks);

@@ -1,14 +1,14 @@
-// Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024): the ranks hold the model twice, once from the first rank
-// to the last and once from the last to the first, and half of the micro-batches go each way. In Chimera each direction
-// is a plain pipeline of p places, in BitPipe a V placement of 2p.
+// Chimera (Li and Hoefler 2021) and BitPipe (Wu et al., 2024): the ranks hold the model twice, once from the first rank
+// to the last and once in reverse, and half of the micro-batches go in each direction. In Chimera, each direction is a
+// plain pipeline of p places; in BitPipe, it is a V placement of 2p places.
 //
-// Take a pipeline of S places and a clock that ticks once per op: 1F1B of few micro-batches can run F of micro-batch i
-// at place q in slot q + 2i, and its B in slot 2S−1−q + 2i. With p/2 micro-batches per direction, the second pipeline's
-// slots fall exactly between the first's: on one rank, forwards of one and backwards of the other share a parity, but
-// are separated by p/2 micro-batches. A rank's ops run in the order of their slots. More micro-batches follow in blocks
-// of p, each 2S slots after the previous one; the tail of a block leaves free the slots that the head of the next
-// needs. Micro-batches are numbered through all blocks, first the half of a block that goes down, then the half that
-// goes up.
+// Consider a pipeline of S places and a clock that ticks once per op: 1F1B with a small number of micro-batches can run
+// F of micro-batch i at place q in slot q + 2i, and its B in slot 2S−1−q + 2i. With p/2 micro-batches per direction,
+// the slots of the second pipeline fit exactly between those of the first: on one rank, forwards of one and backwards
+// of the other have the same parity, but are p/2 micro-batches apart. A rank's ops run in the order of their slots.
+// More micro-batches follow in blocks of p, each 2S slots after the previous block; the end of a block leaves the slots
+// free that the start of the next block needs. Micro-batches are numbered across all blocks; in each block, the half
+// that goes down comes first, followed by the half that goes up.
 
 #include "core/families/families.h"
 

@@ -1,10 +1,10 @@
-// DualPipe and DualPipeV (DeepSeek-AI 2024): micro-batches enter a pipeline of n ranks from two sides, and a forward of
-// one side runs as a pair with a backward of the other.
+// DualPipe and DualPipeV (DeepSeek-AI 2024): micro-batches enter a pipeline of n ranks from two sides, and a forward
+// from one side is paired with a backward from the other.
 //
-// DualPipeV has one model in V placement, so each rank holds an early chunk and a late one, and n = p. DualPipe holds
-// the model twice, once down the ranks and once up (chunk 1). Folded in the middle, rank s and its mirror image p−1−s
-// run the same ops with the chunks exchanged, so n = p/2, and half of the micro-batches go each way. Micro-batches are
-// numbered in each direction from 0, as in the authors' program.
+// DualPipeV has one model with V placement, so each rank holds an early and a late chunk, and n = p. DualPipe holds the
+// model twice: chunk 0 goes down the ranks, and chunk 1 goes up. If this is folded in the middle, rank s and its mirror
+// image p−1−s run the same ops with exchanged chunks. Therefore, n = p/2, and half of the micro-batches go in each
+// direction. Micro-batches are numbered in each direction from 0, as in the authors' program.
 //
 // Rank s of n runs, with m micro-batches per side (the "near" chunk first): 2(n−s−1) near forwards; s+1 forwards of
 // both in alternation; n−s−1 far backwards split into I and W, each followed by a far forward; m−2n+s+1 times a near
@@ -12,7 +12,7 @@
 // backwards of both, of which the second half defer their weight gradients; n−s−1 near input gradients, each after the
 // oldest deferred weight gradient; the remaining weight gradients.
 //
-// DeepSeek's, PyTorch's and Paddle's DualPipeV agree op by op; the flavor only names the program.
+// The DualPipeV of DeepSeek, PyTorch and Paddle are identical op by op; the flavor is only the name of the program.
 
 #include "core/families/families.h"
 
@@ -26,7 +26,7 @@
 namespace bubblescope {
 namespace {
 
-/// Builds the list of one rank. A side is 0 for micro-batches that enter near it, 1 for the others.
+/// Builds the list of one rank. A side is 0 for micro-batches that enter near this rank, and 1 for the others.
 class DualPipeRank {
 public:
     DualPipeRank(int ranks, int rank, int microbatches, bool mirrored)
@@ -117,7 +117,7 @@ private:
     std::array<int, 2> forwards_{};
     std::array<int, 2> backwards_{};
     std::vector<Kept> kept_; ///< deferred weight gradients, oldest first
-    std::size_t done_ = 0;   ///< number of them already run
+    std::size_t done_ = 0;   ///< number of deferred weight gradients that have run
 };
 
 Result<Schedule> generateDualPipeV(const ScheduleSpec& spec) {

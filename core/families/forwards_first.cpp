@@ -1,17 +1,17 @@
 // Orders that run all forwards before all backwards.
 //
-// F-then-B, known as GPipe (Huang et al. 2019): all forwards, then all backwards, both in ascending order of
+// F-then-B, known as GPipe (Huang et al., 2019): all forwards, then all backwards, both in ascending order of
 // micro-batches.
 //
-// Looped breadth-first (Lamy-Poirier 2023): all micro-batches through chunk 0, then all through chunk 1, …; backwards
+// Looped breadth-first (Lamy-Poirier 2023): all micro-batches pass chunk 0, then all pass chunk 1, …; backwards run
 // from the last chunk to the first. Flavor torch runs the backwards in descending order of micro-batches.
 //
 // Circular (MaxText, layers/pipeline.py): in iteration i, rank s runs micro-batch (i−s) mod m of its chunk (i−s) div m.
-// The program states only this loop of forwards; automatic differentiation runs it backwards. That is looped
+// The program contains only this loop of forwards; automatic differentiation reverses it. The result is looped
 // breadth-first with backwards in descending order.
 //
-// Interleaved F-then-B, which Paddle uses for fewer than two groups of p micro-batches: the order of looped
-// breadth-first within narrower limits.
+// Interleaved F-then-B, which Paddle uses if there are fewer than two groups of p micro-batches: the order of looped
+// breadth-first with stricter limits.
 
 #include "core/families/families.h"
 

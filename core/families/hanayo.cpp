@@ -1,7 +1,7 @@
-// Hanayo's waves (Liu et al. 2023): V placement with v = 2W chunks per rank, so that a micro-batch runs down and up the
-// ranks W times and its gradient runs back as many times. The order is greedy, on a clock that ticks once per op: a
-// free rank takes a backward if one is ready, otherwise a forward, the oldest micro-batch first. The authors have not
-// published a program to compare with.
+// Hanayo's waves (Liu et al., 2023): V placement with v = 2W chunks per rank. A micro-batch runs down and up the ranks
+// W times, and its gradient runs back as often. The order is greedy, on a clock that ticks once per op: a free rank
+// runs a backward if one is ready, otherwise a forward, and the oldest micro-batch comes first. There is no published
+// program of the authors for comparison.
 
 #include "core/families/families.h"
 

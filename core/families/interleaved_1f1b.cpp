@@ -1,7 +1,7 @@
-// Interleaved 1F1B (virtual pipeline, VPP; Narayanan et al. 2021). Micro-batches go through a rank's chunks in groups:
-// a whole group through chunk 0, then through chunk 1, …, then the next group; backwards go through the chunks in
-// reverse, in the same groups. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, where N is the group size
-// that the warm-up assumes, then forwards and backwards in alternation.
+// Interleaved 1F1B (virtual pipeline, VPP; Narayanan et al., 2021). Micro-batches pass a rank's chunks in groups: a
+// complete group through chunk 0, then through chunk 1, …, then the next group; backwards pass the chunks in reverse,
+// in the same groups. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, where N is the group size that the
+// warm-up assumes, followed by alternating forwards and backwards.
 //
 // The flavors differ in the groups and in N:
 //   megatron            groups of N (p, or the given group size), remainder last; rejected when 0 < m mod N < p
@@ -161,8 +161,8 @@ std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     return ops;
 }
 
-/// phaseOrder() for equal numbers of `forwards` and `backwards`. For a large schedule this takes no longer than copying
-/// the ops.
+/// phaseOrder() for equal numbers of `forwards` and `backwards`. Even for a large schedule, this takes no longer than
+/// copying the ops.
 std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<Op>& backwards, std::size_t warmup) {
     const std::size_t turns = forwards.size() - warmup;
     std::vector<Op> ops;
@@ -180,7 +180,7 @@ std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<
 }
 
 /// Orders backwards so that the last rank, which has `lead` warm-up forwards, follows each forward of the last chunk
-/// with that chunk's next backward. The other backwards keep their order and fill the turns in between.
+/// with that chunk's next backward. The other backwards keep their order and are placed in between.
 std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
     const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
     std::vector<Op> last;
@@ -197,7 +197,7 @@ std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vect
 
 using Turns = std::vector<std::optional<Op>>;
 
-/// Forwards by turn, counted from a rank's first; backwards are the same with the chunks in reverse.
+/// Turns of forwards, counted from a rank's first forward; backwards have the same turns with the chunks in reverse.
 Turns turnsOf(int m, int v, int group, int distance) {
     const int chunks_in_step = v / std::gcd(v, distance);
     const auto turnOf = [&](int microbatch, int chunk) {

@@ -1,13 +1,13 @@
 // Pipelines without a flush: 1F1B over the micro-batches of many updates. A rank updates its weights as soon as it has
-// the gradients of a group of micro-batches, while micro-batches of the next group are already under way. An order
-// spans the updates between one empty pipeline and the next. Its last update is not listed: every step ends with one.
+// the gradients of a group of micro-batches, while those of the next group are in progress. An order contains the
+// updates from one empty pipeline to the next. Its last update is not listed, because every step ends with one.
 //
-// PipeDream (Narayanan et al. 2019) updates after every micro-batch by default. A micro-batch keeps, on each rank, the
+// PipeDream (Narayanan et al., 2019) updates after every micro-batch by default. A micro-batch keeps, on each rank, the
 // weights of its forward for its backward ("stashing"); with "vertical-sync" all ranks use the weights that rank 0
 // used.
 //
-// PipeDream-2BW (Narayanan et al. 2021) updates after groups of at least p−1 micro-batches. Two versions of the weights
-// then suffice, and gradients are one update late on all ranks: the "one-step delay" of later work.
+// PipeDream-2BW (Narayanan et al., 2021) updates after groups of at least p−1 micro-batches. Two versions of the
+// weights then suffice, and gradients are one update late on all ranks: the "one-step delay" of later work.
 
 #include "core/families/no_flush.h"
 

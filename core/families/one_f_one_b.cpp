@@ -1,15 +1,15 @@
-// 1F1B and its relatives: a rank runs some warm-up forwards, then forwards and backwards in alternation, then the
-// remaining backwards. The families differ in the length of the warm-up and in the scheduled unit.
+// 1F1B and related families: a rank runs some warm-up forwards, then alternating forwards and backwards, then the
+// remaining backwards. The families differ in the length of the warm-up and in the unit that is scheduled.
 //
-// 1F1B (PipeDream-Flush, Narayanan et al. 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
+// 1F1B (PipeDream-Flush, Narayanan et al., 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
 //
-// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. It
-// costs memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
+// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. This
+// needs more memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
 //
 // VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
 // micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
-// the steady phase of 1F1B. Interleaved F-then-B takes the same time but holds all m·v activations; here rank s holds
-// m(v−1) + p−s.
+// the steady phase of 1F1B. Interleaved F-then-B takes the same time but holds all m·v activations, compared with
+// m(v−1) + p−s on rank s here.
 
 #include "core/families/families.h"
 

@@ -1,15 +1,15 @@
-// 1F1B and interleaved 1F1B whose steady phase runs a forward and a backward as one op, so that the communication in
+// 1F1B and interleaved 1F1B whose steady phase runs a forward and a backward as one op, so that the communication of
 // each (an expert-parallel all-to-all) overlaps with the computation of the other.
 //
-// The halves of a pair must not depend on each other. In plain 1F1B the last rank's backward belongs to the forward
-// just before it, so every rank runs at least one more warm-up forward here. Without chunks, a pair of rank s delays
-// rank s+1's input by the time of a pair, and the gradient returns with the same delay: each border costs two
+// The halves of a pair must not depend on each other. In plain 1F1B, the last rank's backward belongs to the forward
+// directly before it, so every rank runs at least one more warm-up forward here. Without chunks, a pair of rank s
+// delays rank s+1's input by the time of a pair, and the gradient returns with the same delay: each border costs two
 // micro-batches, and rank s runs 2(p−s−1)+1 warm-up forwards. With chunks, Megatron's warm-up already grows by 2 per
 // rank, and one is added.
 //
 // Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (studied in
-// core/optimize/overlap): plain 1F1B with p−s warm-up forwards, where a backward and the next forward form a pair. Its
-// halves do not depend on each other either, but neighbours run their pairs in turn.
+// core/optimize/overlap): plain 1F1B with p−s warm-up forwards, where a backward and the next forward form a pair. The
+// halves of its pairs do not depend on each other either, but neighbours run their pairs alternately.
 
 #include "core/families/families.h"
 

@@ -18,7 +18,7 @@
 namespace bubblescope {
 namespace {
 
-/// A larger order would not fit into memory.
+/// Larger orders would not fit into memory.
 constexpr std::int64_t kMaxOps = 200'000'000;
 
 /// A framework's name for a schedule: a class of PyTorch or DeepSpeed, a function of Megatron-core.
@@ -49,7 +49,7 @@ const FrameworkName* findFrameworkName(std::string_view name) {
     return found == kFrameworkNames.end() ? nullptr : &*found;
 }
 
-/// The family whose name, or name in a framework, is closest.
+/// The family for which the name, or a framework's name, is the closest.
 std::string closestFamily(std::string_view name, std::vector<std::string> names) {
     const std::size_t own = names.size();
     for (const FrameworkName& known : kFrameworkNames) {
@@ -80,7 +80,7 @@ Error unknownFamily(std::string_view name) {
                                       : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
-/// The flavor of the family that equals the word except for case, '-' and '_'. Empty if there is none.
+/// The flavor of the family with the same name except for case, '-' and '_'. Empty if there is none.
 std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view word) {
     const std::string plain = plainName(word);
     const auto found =
@@ -244,7 +244,7 @@ Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
 }
 
 int usualChunks(std::string_view name, std::string_view flavor) {
-    // The limits of v do not depend on other sizes: either some small order with v chunks exists or none does.
+    // The limits of v do not depend on other sizes: either a small order with v chunks exists or none does.
     const auto makes = [&](int chunks) {
         constexpr int kRanks = 4;
         return std::ranges::any_of(std::array{kRanks, 2 * kRanks}, [&](int microbatches) {

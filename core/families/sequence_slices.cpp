@@ -5,11 +5,11 @@
 //
 //     (p−1−s)·d + (v−1)·N·k + k−1
 //
-// forwards: N micro-batches in the first, largest group, k slices in each; d = 2 if v > 1, so that a gradient's way
-// back is covered too, else 1.
+// forwards: N micro-batches in the first, largest group, with k slices each; d = 2 if v > 1, so that the return of a
+// gradient is also covered, otherwise 1.
 //
-// Seq1F1B (Sun et al. 2024; thunlp/Seq1F1B): d as above. With several chunks ("Seq1F1B-I") it has groups of p slices,
-// so k must divide p. If m = p, it runs all forwards first.
+// Seq1F1B (Sun et al., 2024; thunlp/Seq1F1B): d as above. With several chunks ("Seq1F1B-I"), it has groups of p slices,
+// so k must divide p. If m = p, all forwards run first.
 //
 // SeqPipe, SeqVPP and SeqSmartVPP (MindSpore, seqpipe_scheduler.cc): SeqPipe has m div p groups of p micro-batches, or
 // one group if m < p; SeqVPP has groups of p div k micro-batches, about p slices. A remainder is dealt out, one
@@ -27,7 +27,7 @@
 namespace bubblescope {
 namespace {
 
-/// Groups of `size` micro-batches, the remainder dealt out from the first group on; one group if there are fewer.
+/// Groups of `size` micro-batches, with the remainder distributed from the first group on; one group if m is smaller.
 std::vector<int> dealtGroups(int size, int m) {
     if (m < size) return {m};
     std::vector<int> groups(static_cast<std::size_t>(m / size), size);

@@ -6,7 +6,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kPeriod = 6; ///< a micro-batch is six units of work on every rank
+constexpr int kPeriod = 6; ///< a micro-batch has six units of work on every rank
 
 } // namespace
 
@@ -28,8 +28,8 @@ SlotTable::SlotTable(const std::vector<Block>& blocks, int microbatches, int gra
     }
 }
 
-/// Calls `visit(rank, pass, micro-batch, slot)` for every pass, by slot, then rank, so that passes come after their
-/// inputs. `visit` may move the pass to an earlier slot of its row.
+/// Calls `visit(rank, pass, micro-batch, slot)` for every pass, ordered by slot, then by rank, so that passes come
+/// after their inputs. `visit` may move the pass to an earlier slot in its row.
 template <class Visit>
 void SlotTable::sweep(Visit visit) {
     std::size_t length = 0;
@@ -67,7 +67,7 @@ void SlotTable::removeWeightGrads() {
         std::ranges::replace(row.slots, Pass::WeightGrad, Pass::None);
 }
 
-/// The slot after which a forward or input gradient has its inputs.
+/// The slot after which the inputs of a forward or input gradient are available.
 int SlotTable::ready(std::size_t rank, Pass pass, int microbatch) const {
     const auto m = static_cast<std::size_t>(microbatch);
     const auto end = [&](const Row& row, std::size_t kind) {
@@ -81,7 +81,7 @@ int SlotTable::ready(std::size_t rank, Pass pass, int microbatch) const {
     return slot;
 }
 
-/// The slot after which the next weight gradient has its input gradient.
+/// The slot after which the input gradient for the next weight gradient is available.
 int SlotTable::weightReady(const Row& row) {
     int slot = row.last_weight;
     for (int grads = row.grads_before; grads < row.seen[index(Pass::WeightGrad)];) {
@@ -113,9 +113,9 @@ bool SlotTable::fits(Row& row, int from, int until) {
     return true;
 }
 
-/// Like fits(), with weight gradients in the table, for a pass that moves to a slot from `from` to `until`. Between a
-/// row's last pass and the current one, all slots are empty and memory stays constant, so memory is computed up to the
-/// last pass, and further only when a pass is added there.
+/// Like fits(), with weight gradients in the table, for a pass that moves to a slot from `from` to `until`. Between the
+/// last visited pass of a row and the current one, all slots are empty and memory is constant. Therefore, memory is
+/// computed up to the last pass, and further only when a pass is added there.
 bool SlotTable::fitsWithWeights(Row& row, int from, int until) {
     const int begin = std::min(row.known, from);
     Memory memory = begin > 0 ? row.memory[static_cast<std::size_t>(begin) - 1] : Memory{};

@@ -66,7 +66,7 @@ public:
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
     void squeeze();
 
-    /// Orders of the ranks for a table without weight gradients: these fill the empty slots, those of chunk 1
+    /// Orders of the ranks for a table without weight gradients, which fill the empty slots; those of chunk 1 come
     /// first.
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 

@@ -1,6 +1,6 @@
 // V-shaped orders that repeat a pattern (slot_table.h), with two chunks per rank along a V.
 //
-// V-Half and V-Min (Qi et al. 2024), with split backwards, hold about a half and a third of the activations that 1F1B
+// V-Half and V-Min (Qi et al., 2024), with split backwards, hold about a half and a third of the activations that 1F1B
 // holds on its first rank. On a V, a rank has long-lived activations of one chunk and short-lived ones of the other, so
 // all ranks hold the same number; how many depends on how fast a micro-batch travels.
 //

@@ -1,4 +1,4 @@
-// Zero-bubble order for given times and a given memory, one chunk per rank (the heuristic of Qi et al. 2023). The
+// Zero-bubble order for given times and a given memory, one chunk per rank (the heuristic of Qi et al., 2023). The
 // memory limit decides where the order lies between ZB-H1 (p activations, "ZB-1p") and ZB-H2 (2p, "ZB-2p").
 //
 // All ranks are simulated together. Warm-up: as many forwards as memory holds and as fit before the first gradient

@@ -1,4 +1,4 @@
-// ZB-V (Qi et al. 2024): two chunks per rank along a V, so that the first rank holds the first and the last stage and
+// ZB-V (Qi et al., 2024): two chunks per rank along a V, so that the first rank holds the first and the last stage and
 // gets its gradients early; backwards are split into input and weight gradients, and the latter fill idle time.
 // Flavors:
 //   greedy       weight gradients where the times leave room, within a memory limit (zb_v_greedy.cpp)

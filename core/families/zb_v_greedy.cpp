@@ -273,8 +273,8 @@ private:
         putAfterGap<pass>(r, fill_.before_forward);
     }
 
-    /// Runs one forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up always takes chunk 0,
-    /// others only inputs in transit.
+    /// Runs one forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up always runs chunk 0; other
+    /// ranks run only inputs in transit.
     void forwards() {
         for (int r = 0; r < p_; ++r) {
             const int first = done<Pass::Forward0>(r);
@@ -302,11 +302,11 @@ private:
     std::vector<int> towards_first_;
     std::vector<int> towards_last_;
     Time worst_ = 0;   ///< largest bubble of all ranks
-    Time give_up_ = 0; ///< a run whose largest bubble reaches this is useless
+    Time give_up_ = 0; ///< a run whose largest bubble reaches this value is not useful
     bool fits_ = true;
 };
 
-/// Each weight gradient belongs to the oldest input gradient that has none yet.
+/// Each weight gradient belongs to the oldest input gradient without a weight gradient.
 std::vector<Op> greedyOps(const Pass* passes, int microbatches) {
     const Pass* const end = passes + 6 * static_cast<std::size_t>(microbatches);
     const Pass* input_grad = passes;

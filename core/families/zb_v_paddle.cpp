@@ -1,7 +1,7 @@
-// ZB-V as Paddle's ZBVPP pass orders it, for any number v ≥ 2 of chunks along a V with v legs. Like the greedy order
-// (zb_v_greedy.cpp) it simulates all ranks together and fills gaps with waiting weight gradients. It differs in the
-// warm-up, which handles v legs; in the loss, whose time it adds on the last stage; and in the objective: of eight ways
-// to fill gaps, it takes the order that ends first, not the one whose worst rank idles least.
+// ZB-V in the order of Paddle's ZBVPP pass, for any number v ≥ 2 of chunks along a V with v legs. As for the greedy
+// order (zb_v_greedy.cpp), all ranks are simulated together, and gaps are filled with waiting weight gradients. It
+// differs in the warm-up, which handles v legs; in the loss, whose time it adds on the last stage; and in the
+// objective: of eight ways to fill gaps, it takes the order that ends first, not the one whose worst rank idles least.
 //
 // Warm-up: leg by leg, a first forward passes all ranks; then a first input gradient of chunk 0 does, without being
 // placed. The gap before it reaches a rank is filled with forwards of the chunks reached so far, one chunk after
@@ -12,7 +12,7 @@
 // gradients late, may run one before an input gradient if a fifth of it fits.
 //
 // A run is repeated, allowing each rank its difference to the worst rank as idle time, while the largest idle time
-// shrinks. A repetition counts if it ends earlier.
+// shrinks. A repetition is used if it ends earlier.
 
 #include "core/families/timed_orders.h"
 
@@ -38,7 +38,7 @@ struct PaddleStep {
 struct PaddleRun {
     std::vector<std::vector<PaddleStep>> ranks;
     std::vector<TimeNs> bubbles; ///< idle time since the first forward, per rank
-    TimeNs worst{0};             ///< the largest of them
+    TimeNs worst{0};             ///< the largest of these bubbles
     TimeNs end{0};
 };
 
@@ -49,7 +49,7 @@ public:
           m_(spec.microbatches), v_(spec.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
           ends_(2 * cells() * static_cast<std::size_t>(m_)) {}
 
-    /// The best of a run and its repetitions; nothing if memory does not suffice.
+    /// The best of a run and its repetitions; empty if memory does not suffice.
     std::optional<PaddleRun> best(PaddleFill fill, const PaddleRun* before = nullptr) {
         auto run = play(fill, before);
         if (!run || (before != nullptr && run->worst >= before->worst)) return run;
@@ -107,13 +107,13 @@ private:
 
     int& done(OpKind kind, int chunk, int r) { return done_[cell(kind, chunk, r)]; }
 
-    /// The rank that sends the input: p or −1 where the V turns or begins.
+    /// The rank that sends the input; p or −1 where the V turns or starts.
     [[nodiscard]] static int source(OpKind kind, int chunk, int r) {
         return (kind == OpKind::Forward) == (chunk % 2 == 0) ? r - 1 : r + 1;
     }
     [[nodiscard]] bool isRank(int r) const { return r >= 0 && r < p_; }
 
-    /// The time when the input of a rank's next op of a kind arrives. Call only if canTake().
+    /// The time when the input of a rank's next op of a kind arrives. Requires canTake().
     TimeNs arrival(OpKind kind, int chunk, int r) {
         const int from = source(kind, chunk, r);
         if (!isRank(from)) return spec_.comm;
@@ -138,7 +138,7 @@ private:
         return spec_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? spec_.loss : TimeNs{0});
     }
 
-    /// True if the memory that an op needs while it runs is free.
+    /// True if there is enough free memory for an op while it runs.
     bool hasRoom(OpKind kind, int r) {
         return rank(r).held + (kind == OpKind::Forward ? spec_.sizes.forward : input_grad_peak_) <= memory_limit_;
     }
@@ -196,7 +196,7 @@ private:
     }
 
     /// Runs forwards on a rank, and on earlier ranks of the leg, until `until`, chunk by chunk. On the way up, ranks
-    /// that have run fewer than the first take theirs even if it takes longer.
+    /// that have run fewer forwards than the first rank run theirs even if it takes longer.
     void fillGap(int r, int chunks, TimeNs until, bool up) {
         const int quota = up ? forwardCount(0, chunks) : 0;
         const int first = up ? p_ - 1 : 0;

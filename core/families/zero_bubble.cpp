@@ -1,5 +1,5 @@
-// Zero-bubble orders (Qi et al. 2023) of fixed shape: backwards are split and weight gradients deferred, so that input
-// gradients reach the earlier ranks sooner.
+// Zero-bubble orders (Qi et al., 2023) with a fixed form: backwards are split and weight gradients deferred, so that
+// input gradients reach the earlier ranks sooner.
 //
 // ZB-H1 needs the memory of 1F1B and runs in its order.
 //   handcrafted   rank s runs its weight gradients s behind its input gradients, to the end

@@ -13,7 +13,7 @@
 namespace bubblescope {
 namespace {
 
-/// A larger layout is due to a mistyped factor and would exhaust the memory.
+/// Larger layouts are due to a mistyped factor and would exhaust the memory.
 constexpr std::size_t kMostUnits = 1'000'000;
 constexpr std::string_view kLayoutHint = "write a layout such as Ettt|(tt|)*29,m|L";
 
@@ -103,10 +103,10 @@ std::ptrdiff_t countOf(const std::vector<LayerKind>& units, LayerKind kind) {
     return std::ranges::count(units, kind);
 }
 
-/// The layouts to accept.
+/// Selects the layouts to accept.
 enum class Accepted : std::uint8_t {
-    Released, ///< those of released versions of Megatron-core
-    /// Also those that its pull requests 5318 and 5329 add: m units in several stages, and losses in several stages,
+    Released, ///< layouts that released versions of Megatron-core accept
+    /// Also layouts that its pull requests 5318 and 5329 add: m units in several stages, and losses in several stages,
     /// one for the main model and one for each m unit.
     Proposed,
 };
@@ -119,7 +119,7 @@ Status checkChunk(std::size_t holder, const LayerLayout& layout, int pp) {
                       "Megatron-core requires them in the last chunk of their rank");
 }
 
-/// The assertions of Megatron-core about multi-token prediction.
+/// The assertions about multi-token prediction in Megatron-core.
 Status checkMultiToken(const LayerLayout& layout, int pp, Accepted accepted) {
     std::optional<std::size_t> holder;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
@@ -139,7 +139,7 @@ Status checkMultiToken(const LayerLayout& layout, int pp, Accepted accepted) {
     return {};
 }
 
-/// The losses come last: one, or as many as the model has.
+/// The losses come last; there is either one, or as many as the model has.
 bool hasItsLosses(const std::vector<LayerKind>& all, Accepted accepted) {
     const std::ptrdiff_t losses = countOf(all, LayerKind::Loss);
     const bool split = accepted == Accepted::Proposed && losses == 1 + countOf(all, LayerKind::MultiToken);
@@ -225,7 +225,7 @@ Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp) {
 Result<std::string> layoutToMegatron(const LayerLayout& layout, int pp) {
     BUBBLESCOPE_TRY(checkLayout(layout, pp, Accepted::Released));
     std::string out;
-    const std::size_t last = layout.stages.size() - 1; // it is not followed by a bar
+    const std::size_t last = layout.stages.size() - 1; // the last stage is not followed by a bar
     for (std::size_t s = 0; s < last;) {
         std::size_t next = s + 1;
         while (next < last && layout.stages[next] == layout.stages[s])

@@ -38,7 +38,7 @@ bool hasSlices(const Schedule& schedule) {
     });
 }
 
-/// PyTorch's schedule with the placement of this order; the order itself comes from the file.
+/// PyTorch's schedule with the placement of this order; the order itself is read from the file.
 Result<std::string> torchName(const Schedule& schedule, const std::string& people) {
     if (routes(schedule.placement) > 1) {
         return usageError(

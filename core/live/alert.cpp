@@ -43,7 +43,7 @@ bool Alert::raise(const Message& message, TimeNs now) {
 
 bool Alert::start(const Message& message, TimeNs now) {
     problem_.clear();
-    // A file in memory: the command may read it late or never, and nothing waits for it.
+    // A file in memory: the command may read it late or never, and no process waits for that.
     const Descriptor input(::memfd_create("bubblescope-alert", MFD_CLOEXEC));
     const auto wanted = static_cast<ssize_t>(message.document.size());
     if (!input.isOpen() || ::write(input.get(), message.document.data(), message.document.size()) != wanted ||
@@ -72,7 +72,7 @@ bool Alert::start(const Message& message, TimeNs now) {
 void Alert::tend(TimeNs now) {
     std::erase_if(running_, [&](Running& each) {
         if (each.process.hasEnded()) return true;
-        if (now - each.since >= limits_.longest) each.process.signalGroup(SIGKILL); // detected at the next call
+        if (now - each.since >= limits_.longest) each.process.signalGroup(SIGKILL); // detected in the next call
         return false;
     });
 }

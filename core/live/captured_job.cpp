@@ -164,7 +164,7 @@ std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp
 
 namespace {
 
-/// Some of the watched folders may have no files yet; the others are still read.
+/// Some of the watched folders may not contain files yet; the others are still read.
 std::vector<std::filesystem::path> withTraces(const std::vector<std::filesystem::path>& folders) {
     std::vector<std::filesystem::path> chosen;
     for (const std::filesystem::path& folder : folders) {

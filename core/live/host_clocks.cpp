@@ -3,7 +3,7 @@
 namespace bubblescope::live {
 namespace {
 
-// Older ones would mix drift into the clocks' present relation.
+// Older pings would mix drift into the present relation of the clocks.
 constexpr std::size_t kMaxPings = 4096;
 constexpr std::size_t kMaxClocks = 4096;
 

@@ -28,7 +28,7 @@ std::optional<DiagnosedRun> LiveAnalyzer::latest(std::size_t max_ops) const {
 }
 
 void LiveAnalyzer::onBegin(const RunInfo& info) {
-    if (unsearched_ > 0) search(std::nullopt); // the last steps of the previous run may show why it ended
+    if (unsearched_ > 0) search(std::nullopt); // the last steps of the previous run may show why the run ended
     Run run;
     run.info = info;
     run.format = "perfetto";
@@ -105,13 +105,13 @@ void LiveAnalyzer::keepStep(LiveStep step) {
 
 bool LiveAnalyzer::searchIsDue(const FollowingSteps& following) const {
     constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
-    constexpr std::size_t kPartOfRun = 8;   // a search may be later than after each step by this part of the run
-    constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
+    constexpr std::size_t kPartOfRun = 8;   // a search may be delayed by at most this part of the run
+    constexpr TimeNs kOfRecord{250};        // a search uses a tenth of this time
     if (unsearched_ == 0) return false;
-    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that no finding is missed
+    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // prevents that a finding is missed
     const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
     if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
-    // Findings with a low cost are reported after two searches, so the last two steps are searched one by one.
+    // Findings with a low cost are reported after two searches, so the last two steps are searched individually.
     if (following.isAmongLastTwo()) return true;
     const auto records = static_cast<std::int64_t>(window_->records());
     return !following.closes_next && now() - searched_at_ >= kOfRecord * records;

@@ -11,7 +11,7 @@ Sentence nameOf(const LiveRank& rank) {
                              : say("rank {} of replica {}", rank.rank.value, rank.replica);
 }
 
-/// Losses in the streams, reported like problems of loading files.
+/// Losses in the streams, reported in the same way as problems of loading files.
 std::vector<Diagnostic> problemsOf(const LiveAnalyzer& analyzer) {
     DiagnosticLog log;
     for (const LiveRank& rank : analyzer.ranks()) {
@@ -34,7 +34,7 @@ std::vector<Diagnostic> problemsOf(const LiveAnalyzer& analyzer) {
 } // namespace
 
 Answer answerOf(const LiveAnalyzer& analyzer) {
-    constexpr std::size_t kMostOps = 200'000; // ops in the steps that are judged again
+    constexpr std::size_t kMostOps = 200'000; // maximum number of ops in the steps that are analysed again
     std::vector<Diagnostic> problems = problemsOf(analyzer);
     std::optional<DiagnosedRun> latest = analyzer.latest(kMostOps);
     if (!latest) return {say("No step is complete yet."), statementsOf(problems), TimeNs{0}};

@@ -21,7 +21,7 @@ LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAcco
     LiveStep sum;
     const double weight = 1 / static_cast<double>(std::max<std::size_t>(1, analyses.size()));
     for (const StepAnalysis& replica : analyses) {
-        sum.wall = std::max(sum.wall, replica.wall); // they run in parallel
+        sum.wall = std::max(sum.wall, replica.wall); // replicas run in parallel
         sum.bubble_rate += weight * replica.rates.over_makespan;
         if (replica.form) {
             sum.expected_rate = sum.expected_rate.value_or(0) + weight * replica.form->bubble_rate;

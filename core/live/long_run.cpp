@@ -14,7 +14,7 @@
 namespace bubblescope::live {
 namespace {
 
-/// Reads the steps of a recording one after another. The clock is simulated: it advances as fast as files are read.
+/// Reads the steps of a recording one after another. The clock is simulated and advances as fast as files are read.
 class RecordedSteps final : public StepSource {
 public:
     /// `about` has the run's files and format.
@@ -23,7 +23,7 @@ public:
     RecordedSteps(const RecordedSteps&) = delete;
     RecordedSteps& operator=(const RecordedSteps&) = delete;
 
-    /// True if there are more steps than one window holds. Reads as far as necessary; call it first.
+    /// True if there are more steps than fit into one window. Reads as far as necessary; must be called first.
     [[nodiscard]] Result<bool> haveSeveralWindows(const WindowLimits& limits) {
         while (!read_all_ && canBeJudged() && !limits.isFullAndAHalf(steps_.size(), records_))
             BUBBLESCOPE_TRY(readOn());
@@ -41,7 +41,7 @@ public:
         about_.info = streams_.info();
         return std::move(about_);
     }
-    /// The problems that loading the files would report.
+    /// Problems that would also be reported when loading the files.
     [[nodiscard]] std::vector<Diagnostic> problems() const override {
         const LiveCounts counts = streams_.counts();
         DiagnosticLog log;
@@ -62,8 +62,8 @@ public:
         return log.take();
     }
 
-    /// True if a diagnosis needs only the run's steps, and no other run replaces it meanwhile: checks are judged over a
-    /// whole run, and ops of other programs are recognised over a whole run.
+    /// True if a diagnosis requires only the run's steps, and no other run replaces it meanwhile: checks are evaluated
+    /// over the entire run, and ops of other programs are recognised over the entire run.
     [[nodiscard]] bool canBeJudged() const {
         return runs_ <= 1 && !streams_.captured() && streams_.checks().planned() == 0 && streams_.checks().digests == 0;
     }
@@ -71,10 +71,10 @@ public:
     [[nodiscard]] TimeNs span() const { return span_; } ///< from the first step's start to the last one's end
 
 private:
-    /// Two turns are longer than transfers take to follow their ops.
+    /// Two turns are longer than the delay between an op's record and those of its transfers.
     static constexpr TimeNs kTurn = StepAssembler::Limits{}.settle * 3 / 4;
 
-    /// Passes the steps on.
+    /// Passes steps to the diagnosis.
     class Streams final : public RunStreams {
     public:
         explicit Streams(RecordedSteps& to) : RunStreams({}), to_(to) {}
@@ -104,7 +104,7 @@ private:
             faults_.add(closed.fault->kind, std::move(closed.fault->where), std::move(closed.fault->message));
         if (closed.timelines.empty()) return;
         if (!origin_) origin_ = closed.timelines.front().begin;
-        for (StepTimeline& step : closed.timelines) { // times count from the first step's start
+        for (StepTimeline& step : closed.timelines) { // times are relative to the start of the first step
             moveTo(step, step.begin - *origin_);
             records_ += recordsOf(step);
             span_ = std::max(span_, step.end);
@@ -112,7 +112,7 @@ private:
         steps_.push_back({std::move(closed.timelines), std::move(closed.clocks)});
     }
 
-    /// Closes the open steps as they are, because no more data will arrive.
+    /// Closes the open steps although they are incomplete, because no more data will arrive.
     void conclude() {
         read_all_ = true;
         constexpr int kPatience = 3; // turns until silent ranks, and then steps that wait for them, are dropped
@@ -127,17 +127,17 @@ private:
     SegmentFollower follower_;
     JobControl& control_;
     std::deque<SourceStep> steps_; ///< read but not yielded yet
-    std::size_t records_ = 0;      ///< number of records in everything read
+    std::size_t records_ = 0;      ///< number of records read so far
     std::optional<TimeNs> origin_;
     TimeNs span_{0};
     DiagnosticLog faults_; ///< faults of steps
-    int runs_ = 0;         ///< number of runs that have begun
+    int runs_ = 0;         ///< number of runs that have started
     Streams streams_{*this};
     TimeNs now_{1};
     bool read_all_ = false;
 };
 
-/// Total size of the files that a run may have written there. Does not open them.
+/// Total size of the files that a run may have written in these folders. The files are not opened.
 std::uint64_t recordedBytes(const std::vector<std::filesystem::path>& folders) {
     std::uint64_t bytes = 0;
     for (const std::filesystem::path& folder : folders) {

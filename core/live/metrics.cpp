@@ -193,7 +193,7 @@ Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
 
 void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::time_point now) {
     take(now);
-    std::string made; // once for all current requests
+    std::string made; // created once for all current requests
     const auto once = [&] {
         if (made.empty()) made = page();
         return made;
@@ -214,7 +214,7 @@ void MetricsEndpoint::take(Clock::time_point now) {
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
         connections_.push_back({std::move(socket), {}, {}, 0, now, false});
     }
-    // The oldest connection has had its time; the next call accepts the waiting ones.
+    // The oldest connection has had enough time; the next call accepts the waiting connections.
     connections_.front().done = true;
 }
 

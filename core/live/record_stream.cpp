@@ -44,7 +44,7 @@ void RecordStream::take(const perfetto::StreamEvent& event) {
     sink_.onOther();
 }
 
-/// Takes an op or a transfer, which most events are. False for other events.
+/// Processes an op or a transfer, which most events are. Returns false for other events.
 bool RecordStream::takeSlice(const perfetto::StreamEvent& event) {
     const bool is_op = event.category == trace_names::kOp;
     const auto kind = is_op ? std::nullopt : nativeCommKind(event.category);

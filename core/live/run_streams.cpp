@@ -22,7 +22,7 @@ bool hasEnded(RankState state) {
 
 } // namespace
 
-/// A stream, and what it reported about itself.
+/// A stream, with what it has reported about itself.
 class RunStreams::Source : public RecordSink {
 public:
     explicit Source(RunStreams& analyzer)
@@ -39,7 +39,7 @@ public:
     void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
     void onClocks(const perfetto::ClockReading& clocks) override {
         last_clocks = clocks;
-        if (process != nullptr) return; // its times are moved to the wall clock when its files are read
+        if (process != nullptr) return; // its times are converted to the wall clock when its files are read
         if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
     }
     void onLost(const RecordOwner& owner, std::int64_t records) override {
@@ -88,12 +88,12 @@ public:
     [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
 
     std::optional<RunStatement> statement; ///< at its beginning
-    std::optional<RecordOwner> writer;     ///< the rank that writes it
+    std::optional<RecordOwner> writer;     ///< the rank that writes the stream
     std::optional<perfetto::ClockReading> last_clocks;
-    RecordedProcess* process = nullptr; ///< the writing process, for a recorded job
-    std::int64_t step = -1;             ///< step of its latest op
+    RecordedProcess* process = nullptr; ///< for a recorded job, the process that writes the stream
+    std::int64_t step = -1;             ///< latest step of the stream's ops
     bool ended = false;
-    bool returned = false; ///< it was restarted, and has not sent an op since
+    bool returned = false; ///< true if the stream was restarted and has not contained an op since
     bool own_clock = false;
 
 private:
@@ -187,7 +187,7 @@ std::int64_t RunStreams::cutStreams() const {
 
 // ---- The run and its ranks ------------------------------------------------------------------------------
 
-/// Null for all but the first rank of a tensor-parallel group, which represents it.
+/// Null for all ranks of a tensor-parallel group except the first one, which represents the group.
 LiveRank* RunStreams::rankOf(const RecordOwner& owner) {
     if (!info_ || owner.tensor_rank != 0 || owner.rank >= info_->pp || owner.replica >= info_->dp) return nullptr;
     return &ranks_[assembler_->placeOf(owner.rank, owner.replica)];
@@ -217,7 +217,7 @@ void RunStreams::setReceived(LiveRank& rank) {
     setState(rank, RankState::Running);
 }
 
-/// Resets the state of a run. Streams and their counts are kept.
+/// Resets the state of a run. Streams and their counts are not affected.
 void RunStreams::beginRun(const RunInfo& info) {
     onBegin(info);
     info_ = info;
@@ -257,7 +257,7 @@ void RunStreams::onRun(Source& source, const RecordOwner& owner, const RunStatem
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
     if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
     if (!sameSizes(*info_, statement.info)) {
-        source.statement.reset(); // from another run whose files are in the same folder
+        source.statement.reset(); // it belongs to another run whose files are in the same folder
         ++counts_.bad;
         return;
     }
@@ -269,7 +269,7 @@ void RunStreams::onRun(Source& source, const RecordOwner& owner, const RunStatem
                  {statement.host, statement.device});
     LiveRank* const rank = rankOf(owner);
     if (rank == nullptr) return;
-    // A stream that begins again after its rank had ended may belong to another run.
+    // A stream that starts again after its rank ended may belong to another run.
     if (hasEnded(rank->state) && statement.segment == 0) source.returned = true;
     if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
@@ -285,7 +285,7 @@ void RunStreams::onOp(Source& source, const RecordOwner& owner, const FoundOp& o
     if (rank == nullptr) return;
     if (source.returned) {
         source.returned = false;
-        if (op.step <= assembler_->lastClosed()) { // closed steps come again, so this is another run
+        if (op.step <= assembler_->lastClosed()) { // a closed step occurs again, so this is another run
             const RunInfo info = source.statement->info;
             beginRun(info);
             rank = rankOf(owner);
@@ -326,7 +326,7 @@ void RunStreams::onCheck(const RecordOwner& owner, SeenCheck check) {
 void RunStreams::onPing(const Ping& ping) {
     const auto clockOf = [this](int rank) {
         if (!info_ || rank < 0) return std::string();
-        // Ranks of a run are numbered pp x dp x tp, the last varying fastest.
+        // Ranks of a run are numbered pp x dp x tp, where tp varies fastest.
         const int in_replicas = rank / std::max(1, info_->tp);
         return clocks_.clockAt(static_cast<std::size_t>(in_replicas % info_->dp * info_->pp + in_replicas / info_->dp));
     };
@@ -348,7 +348,7 @@ void RunStreams::takeRun(const Run& run, bool settled) {
     if (run.steps.empty()) return;
     const RunInfo info = CapturedJob::infoOf(run);
     if (!StepAssembler::sizesCanBe(info)) return;
-    // A longer trace may show another schedule or more ranks: then all steps are new.
+    // A longer trace may show another schedule or more ranks, in which case all steps are new.
     if (!info_ || !sameSizes(*info_, info)) {
         job_.restart();
         beginRun(info);
@@ -377,10 +377,10 @@ void RunStreams::takeRun(const Run& run, bool settled) {
     }
 }
 
-/// The ops of such ranks are recognised later, and all together; until then, their state is visible only in the
-/// recording itself.
+/// The ops of such ranks are recognised later, and all together. Until then, only the recording itself shows their
+/// state.
 void RunStreams::watchCaptured() {
-    const TimeNs patience = options_.assembly.patience / 2; // as for ranks that report their steps
+    const TimeNs patience = options_.assembly.patience / 2; // the same limit as for ranks that report their steps
     for (const auto& [place, process] : job_.byRank(info_->pp)) {
         const auto [in_pipeline, replica] = place;
         if (in_pipeline >= info_->pp || replica >= info_->dp) continue;
@@ -395,7 +395,7 @@ void RunStreams::watchCaptured() {
         setState(rank, state);
     }
     if (run_ended_ || !job_.isComplete()) return;
-    for (LiveRank& rank : ranks_) { // those whose processes are unknown
+    for (LiveRank& rank : ranks_) { // ranks whose processes are unknown
         if (rank.state == RankState::Running) setState(rank, RankState::Ended);
     }
     run_ended_ = true;
@@ -450,8 +450,8 @@ void RunStreams::giveUpSilent(TimeNs now) {
     const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
     const bool any_ended =
         std::ranges::any_of(ranks_, [](const LiveRank& rank) { return rank.state == RankState::Ended; });
-    // If ranks were killed, the remaining ones may wait for them for long, but missing records will not arrive any
-    // more.
+    // If ranks were killed, the remaining ranks may wait for them for a long time, but the missing records will not
+    // arrive.
     const bool others_over =
         std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
     for (LiveRank& rank : ranks_) {

@@ -27,7 +27,7 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
-constexpr int kReadsInTurn = 16; ///< per file, if the reads do not fill the buffer
+constexpr int kReadsInTurn = 16; ///< maximum number of reads per file, if the reads do not fill the buffer
 constexpr std::int64_t kStepsAhead = 16;
 constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
 constexpr int kDeepest = 3;
@@ -66,7 +66,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
     follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     if (!follower.events_.isOpen()) return systemError("cannot watch files");
-    if (follower.changes_.isOpen()) { // otherwise folders are listed every second
+    if (follower.changes_.isOpen()) { // if this fails, folders are listed every second
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(follower.events_.get(), EPOLL_CTL_ADD, follower.changes_.get(), &event);
@@ -106,7 +106,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& c
                 blocked = &at->first.rank;
                 continue;
             }
-            target.close(file.stream); // it was full when the next one was begun
+            target.close(file.stream); // the file was full when the next one was started
             file.finished = true;
             file.descriptor = Descriptor();
         }
@@ -164,7 +164,7 @@ void SegmentFollower::takeEvents() {
         const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
         if (pid == 0) continue;
         ended_.push_back(pid);
-        writers_.erase(pid); // closed, so that it is reported only once
+        writers_.erase(pid); // closed so that the exit is reported only once
     }
     alignas(inotify_event) std::array<char, 1 << 14> changes;
     for (ssize_t bytes; changes_.isOpen() && (bytes = ::read(changes_.get(), changes.data(), changes.size())) > 0;) {
@@ -220,8 +220,8 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
     }
 }
 
-/// A removed file can still be read through its open descriptor, and a new one may take its place: a run that is
-/// started again, or a folder that is exchanged. Otherwise no more data can arrive from its writer.
+/// A removed file can still be read through its open descriptor, and a new file may replace it: a run that is started
+/// again, or a folder that is exchanged. Otherwise no more data can arrive from its writer.
 bool SegmentFollower::keepsRemoved(File& file, StreamTarget& target, TimeNs now) {
     constexpr TimeNs kReplaced{std::chrono::seconds(5)};
     if (file.finished) return false;
@@ -279,7 +279,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
         if (bytes > 0) {
             target.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
             file.offset += bytes;
-            if (static_cast<std::size_t>(bytes) == room) return Reached::More; // other files get their turn
+            if (static_cast<std::size_t>(bytes) == room) return Reached::More; // other files are read next
             continue;
         }
         if (bytes < 0) problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));
@@ -299,7 +299,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
     return file.descriptor.isOpen() ? Reached::More : Reached::End;
 }
 
-/// True if all of it has been accepted.
+/// True if all of the data has been accepted.
 bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     Reached reached = Reached::More;
     while (reached == Reached::More)

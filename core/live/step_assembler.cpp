@@ -11,10 +11,10 @@
 namespace bubblescope::live {
 namespace {
 
-// A run that claims more is a damaged record.
+// A run that reports more ranks is a damaged record.
 constexpr std::int64_t kMaxPlaces = 1 << 16;
 constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< number of ops, over all replicas
-// Limits on the data that arrives before steps are closed: more than any run has open, and small enough to hold.
+// Limits on the data that arrives before steps are closed: larger than in any real run, and small enough for memory.
 constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22; ///< number of ranks, over all open steps
 constexpr std::size_t kFewOpenSteps = 64;                    ///< allowed for any run
 constexpr std::size_t kManyOpenRecords = std::size_t{1} << 20;
@@ -88,7 +88,7 @@ StepAssembler::StepAssembler(const RunInfo& info, Limits limits) : info_(info), 
     most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMaxOpenSlots / (slots(info) * info.microbatches));
 }
 
-/// Null if no more steps can be held.
+/// Null if no more steps can be stored.
 StepAssembler::OpenStep* StepAssembler::openStep(int index) {
     if (recent_.second != nullptr && recent_.first == index) return recent_.second;
     auto known = steps_.find(index);
@@ -126,7 +126,7 @@ StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
     const int index = static_cast<int>(op.step);
     const std::size_t place = placeOf(op.owner, op.replica);
     int& latest = latest_[place];
-    if (index > latest) { // which ends all earlier ones; those before the latest had already ended
+    if (index > latest) { // this ends all earlier steps; those before the latest had already ended
         const int from = std::exchange(looks_at_all_, false) ? -1 : latest;
         latest = index;
         for (auto open = steps_.lower_bound(from); open != steps_.end() && open->first < index; ++open)
@@ -205,7 +205,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         RankRecords& records = step.ranks[place];
         open_records_ -= std::min(open_records_, records.ops.size() + records.comm.size());
         closed.duplicates += dropDuplicates(records.ops) + dropDuplicates(records.comm);
-        // A rank that has ended within the step is not done with it, unless all its ops are present.
+        // A rank that ended within the step has not finished the step, unless all its ops are present.
         const bool whole =
             !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
@@ -230,7 +230,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
             const std::size_t place = placeOf(static_cast<std::int64_t>(rank), timeline.replica);
             const std::size_t before = std::exchange(usual_ops_[place], timeline.ranks[rank].size());
             looks_at_all_ = looks_at_all_ || usual_ops_[place] != before;
-            std::erase(closed.missing, place); // all of the pipeline's work is present
+            std::erase(closed.missing, place); // the records contain all of the pipeline's work
         }
     }
     return closed;
@@ -240,7 +240,7 @@ namespace {
 
 constexpr std::size_t kMaxMismatches = 100;       ///< reported per step
 constexpr std::size_t kMaxOpenSteps = 256;        ///< with counted checks
-constexpr std::size_t kMaxCheckRecords = 200'000; ///< for open steps, and as many for late ones
+constexpr std::size_t kMaxCheckRecords = 200'000; ///< maximum for open steps, and the same maximum for late ones
 
 } // namespace
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxPeers = 4096;
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
 constexpr std::size_t kMaxStreamsOfPeer = std::size_t{1} << 14;
-constexpr std::size_t kLongestName = 1024; ///< for a sender, a clock or a stream
+constexpr std::size_t kLongestName = 1024; ///< maximum length of the names of senders, clocks and streams
 constexpr std::size_t kMaxWaiting = std::size_t{1}
                                     << 18; ///< bytes queued for a sender, above which nothing is read from it
 constexpr TimeNs kStuckFor{std::chrono::minutes(1)};
@@ -73,7 +73,7 @@ void StreamReceiver::letIn(net::Admission::Admitted sender) {
 }
 
 void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
-    std::array<epoll_event, 512> ready{}; // if there are more, the others come next
+    std::array<epoll_event, 512> ready{}; // if there are more, they are returned by the next call
     const int count = ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0);
     for (int i = 0; i < count; ++i) {
         if (auto* const peer = static_cast<Peer*>(ready[static_cast<std::size_t>(i)].data.ptr)) peer->readable = true;
@@ -81,7 +81,7 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     for (net::Admission::Admitted& sender : admission_.poll(now, kMaxPeers - peers_.size()))
         letIn(std::move(sender));
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        // A job has more than a thousand senders, most of them silent: polling each for bytes would take long.
+        // A job has more than a thousand senders, most of which are idle, so polling each for bytes would take long.
         if (std::exchange(peer->readable, false) || peer->link.waiting() > 0) serve(*peer, analyzer, now);
         if (!isOver(*peer, now)) {
             ++peer;
@@ -174,7 +174,7 @@ void StreamReceiver::finish(TimeNs longest) {
             if (!peer.link.ended()) peer.link.poll([](const net::Frame&) {});
             return peer.link.ended();
         });
-        constexpr int kMilliseconds = 10; // queued data does not wake this thread
+        constexpr int kMilliseconds = 10; // because queued data does not wake this thread
         pollfd wait{events_.get(), POLLIN, 0};
         if (!peers_.empty()) ::poll(&wait, 1, kMilliseconds);
     }
@@ -212,7 +212,7 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
         peer.link.send(pong);
         break;
     }
-    case net::Frame::Kind::Pong: // measured by the sender
+    case net::Frame::Kind::Pong: // the sender measures the time
         if (!peer.clock.empty() && !options_.clock.empty()) {
             const TimeNs back{static_cast<std::int64_t>(frame.offset)};
             analyzer.clocks().addPing(peer.clock, options_.clock,
@@ -227,7 +227,7 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     const auto key = peer.streams.find(stream);
     if (key == peer.streams.end()) return nullptr;
     const auto known = known_.find(*key->second);
-    // A sender that reconnected took over its streams; the old connection may not have been detected as dead yet.
+    // The sender has reconnected and taken over its streams; the old connection may not have been detected as lost yet.
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
@@ -288,7 +288,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     Known* const known = knownOf(peer, frame.stream);
     if (known == nullptr || known->finished) return;
     if (frame.offset > known->stored) {
-        // Unkept: sent before the sender learned that the preceding data was not stored.
+        // The data was sent before the sender was informed that the preceding data was not stored.
         if (!known->unkept) answer(peer, net::Frame::Kind::Resume, frame.stream, known->stored);
         return;
     }
@@ -323,7 +323,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     }
     if (!heard_first) hear();
     known->stored += unstored.size();
-    // Data that still waits in memory for recognition is not stored.
+    // Data that waits in memory for recognition has not been stored.
     answer(peer, net::Frame::Kind::Ack, frame.stream, known->stored - known->kept.beginning.size());
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< bytes at the start of a file, which identify its writer
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
-/// Size of one message, which a broken connection loses as a whole, and of a file's turn before others get theirs.
+/// Size of one message, which is lost if the connection breaks, and of a file's part before others are read.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 constexpr int kPingBurst = 8;
 
 /// The offset at which the complete packets at the beginning of the bytes end. Bytes that are not a packet are sent
-/// with what follows them: the collector resynchronises.
+/// together with the following ones: the collector resynchronises.
 std::size_t endOfPackets(std::string_view bytes) {
     std::size_t end = 0;
     std::string_view body;
@@ -37,7 +37,7 @@ std::size_t endOfPackets(std::string_view bytes) {
 
 } // namespace
 
-/// One file. Its beginning is also decoded here, to identify its writer.
+/// One file. Its start is also decoded here, to identify its writer.
 struct StreamSender::Source final : public RecordSink {
     Source(std::string path, perfetto::StreamMemory& of_all) : name(std::move(path)), memory(of_all) { begin(); }
 
@@ -54,8 +54,8 @@ struct StreamSender::Source final : public RecordSink {
         unkept_until.reset();
     }
 
-    /// Decoded up to the offset `behind`. If there are too many entries, because long runs have many steps, drops every
-    /// other one.
+    /// The file has been decoded up to the offset `behind`. If there are too many entries, because long runs have many
+    /// steps, drops every other one.
     void noteStep(std::uint64_t behind) {
         constexpr std::size_t kMostStands = std::size_t{1} << 14;
         if (!stands.empty() && stands.back().second == step) return;
@@ -89,21 +89,21 @@ struct StreamSender::Source final : public RecordSink {
     perfetto::StreamMemory& memory;
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
-    bool ended = false;  ///< reported in the file
-    bool gone = false;   ///< its writer has exited
+    bool ended = false;  ///< true if the file contains the end record
+    bool gone = false;   ///< true if its writer has exited
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
-    std::int64_t step = -1; ///< the latest decoded one
+    std::int64_t step = -1; ///< latest decoded step
     std::vector<std::pair<std::uint64_t, std::int64_t>>
         stands;              ///< per piece, the offset up to which it was decoded and the step there
-    std::uint64_t read = 0;  ///< decoded up to here
+    std::uint64_t read = 0;  ///< number of bytes decoded so far
     std::uint64_t sent = 0;  ///< offset of the first byte not sent
-    std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
+    std::uint64_t acked = 0; ///< offset of the first byte that has not arrived
     std::string unsplit;     ///< bytes from `sent` on that are not a complete packet yet
     std::optional<std::int64_t> rewind;
-    std::string exit_reason;            ///< still to be sent
-    std::optional<TimeNs> unkept_until; ///< the collector could not store it; when to try again
+    std::string exit_reason;            ///< reason that must still be sent
+    std::optional<TimeNs> unkept_until; ///< time at which to resend data that the collector could not store
 };
 
 StreamSender::StreamSender(Options options) : options_(std::move(options)) {}
@@ -128,7 +128,7 @@ Status StreamSender::poll(TimeNs now) {
     return refused_ ? Status(*refused_) : Status();
 }
 
-/// Connects, or continues to.
+/// Connects, or continues an attempt to connect.
 void StreamSender::connect(TimeNs now) {
     if (!connector_) {
         if (now < retry_at_) return;
@@ -200,7 +200,7 @@ void StreamSender::openAtReceiver(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // The exit is reported after everything that the process wrote, and not for a file that reports the end itself.
+    // The exit is reported after all data of the process, and not for a file that contains the end record itself.
     if (source->exit_reason.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->exit_reason, {});
@@ -210,7 +210,7 @@ void StreamSender::openAtReceiver(std::size_t stream) {
 void StreamSender::ping(TimeNs now) {
     if (pings_left_ == 0) pings_left_ = kPingBurst;
     --pings_left_;
-    ping_at_ = now + options_.ping; // the next one of a burst follows the answer
+    ping_at_ = now + options_.ping; // the next ping of a burst follows after the reply
     net::Frame frame;
     frame.kind = net::Frame::Kind::Ping;
     frame.times[0] = now;
@@ -267,7 +267,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         problem_ = "the monitor cannot store the records: " + frame.text;
         break;
     case net::Frame::Kind::Pong: {
-        net::Frame measured = frame; // for the collector, which compares clocks
+        net::Frame measured = frame; // for the collector, which compares the clocks
         measured.kind = net::Frame::Kind::Pong;
         measured.offset = static_cast<std::uint64_t>(now.count());
         link_->send(measured);
@@ -363,7 +363,7 @@ std::optional<std::int64_t> StreamSender::takeRewind(Stream stream) {
 
 bool StreamSender::isThrough(Stream stream) const {
     const Source& source = *sources_[stream];
-    // Data that was read before and must be sent again has not arrived either.
+    // Data that was read before and must be sent again has not arrived, either.
     return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty() &&
            source.acked >= source.read;
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxBefore = std::size_t{1} << 20;     ///< bytes within w
 constexpr std::size_t kMaxBeginnings = std::size_t{1} << 26; ///< over all streams
 constexpr std::string_view kTraceExtension = ".pftrace";
 
-/// Senders choose the name of a file here, but not its folder.
+/// Senders choose the file name, but not the folder.
 std::string asFileName(std::string name) {
     std::ranges::replace_if(
         name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
@@ -57,7 +57,7 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (!file.beginning.empty()) {
         BUBBLESCOPE_TRY(noted(append(file, sender, name, file.beginning)));
         beginnings_ -= file.beginning.size();
-        std::string().swap(file.beginning); // an assignment would keep its memory
+        std::string().swap(file.beginning); // an assignment would not free its memory
     }
     return noted(append(file, sender, name, bytes));
 }
@@ -110,7 +110,7 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
     return {};
 }
 
-/// True if this much may be added; removes finished files if necessary.
+/// Returns true if this number of bytes can be added; removes finished files if necessary.
 bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
     while (bytes_ + bytes > quota_ || (for_a_file && files_ >= kMaxFiles)) {
         const auto finished = [](const std::shared_ptr<Kept>& kept) { return kept.use_count() == 1; };

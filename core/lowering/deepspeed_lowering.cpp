@@ -32,7 +32,7 @@ private:
         return op.microbatch.value >= 0 && op.microbatch.value < order_.microbatches;
     }
 
-    /// A forward's step first sends the gradient of the step before; a backward's step first receives.
+    /// The step of a forward first sends the gradient of the previous step; the step of a backward first receives.
     void exchangeBefore(const std::optional<Action>& input, const Op& op) {
         if (exists(before_)) block(calls_.send(before_));
         if (exists(op)) block(input);

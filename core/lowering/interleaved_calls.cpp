@@ -36,7 +36,7 @@ InterleavedCalls::InterleavedCalls(const Schedule& order, Rank rank, bool batche
 }
 
 std::optional<Action> InterleavedCalls::next(OpKind kind, std::vector<int>& received, Chunk chunk) {
-    // Each chunk takes its micro-batches in order.
+    // Each chunk processes its micro-batches in order.
     return calls.receive(Op(kind, Microbatch{received[chunk.index()]++}, chunk));
 }
 

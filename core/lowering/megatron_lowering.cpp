@@ -54,8 +54,8 @@ public:
     }
 
 private:
-    /// The chunk whose input arrives during a step, if any. The rank that leads (the first one in forwards, the last
-    /// one in backwards) receives what the rank at the other end finished pp - 1 steps later.
+    /// The chunk whose input arrives during a step, if any. The leading rank (the first one in forwards, the last one
+    /// in backwards) receives data that the rank at the other end finished pp - 1 steps later.
     [[nodiscard]] std::optional<Chunk> arriving(std::size_t step, bool forward) const {
         const auto chunkAt = [&](std::size_t at) {
             const std::size_t wrapped = at % steps_.steps();
@@ -160,7 +160,7 @@ private:
     Chunk last_chunk_;
     bool flush_;
     bool overlapped_;
-    std::deque<Action> inputs_; ///< posted receives that nothing has waited for
+    std::deque<Action> inputs_; ///< posted receives whose waits are still missing
     std::deque<Action> gradients_;
     std::optional<Action> send_next_; ///< the latest send
     std::optional<Action> send_previous_;

@@ -77,8 +77,8 @@ private:
         const auto sent = calls_.send(steps_.backward(step));
         return calls_.isFirst() ? delayed(gradients_, step, sent) : sent;
     }
-    /// In the first group, the end of the pipeline sends as many steps later as there are micro-batches in the
-    /// remainder, because the other end does not need its tensors before.
+    /// In the first group, the end of the pipeline delays its sends by as many steps as there are micro-batches in the
+    /// remainder, because the other end does not need its tensors earlier.
     std::optional<Action> delayed(std::deque<Action>& queue, std::size_t step,
                                   const std::optional<Action>& sent) const {
         if (step >= first_group_ * chunks_) return sent;
@@ -128,7 +128,7 @@ private:
     bool overlapped_;
     std::deque<Action> outputs_; ///< delayed sends
     std::deque<Action> gradients_;
-    NeighbourCall forward_; ///< what the next op of this kind waits for
+    NeighbourCall forward_; ///< transfers for which the next op of this kind waits
     NeighbourCall backward_;
 };
 

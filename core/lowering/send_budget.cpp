@@ -29,7 +29,7 @@ public:
         linkTransfers(lowered);
     }
 
-    /// False if there is a cycle.
+    /// Returns false if there is a cycle.
     bool sort() {
         std::vector<int> waiting(rank_of_.size(), 0);
         forEachNode([&](Node node) { forEachSuccessor(node, [&](Node after) { ++waiting[at(after)]; }); });
@@ -186,7 +186,7 @@ private:
     std::vector<Node> waited_before_;             ///< for receives: the node after the wait for their send
     std::vector<std::vector<Node>> waits_before_; ///< the receives whose `waited_before_` is that node
     std::vector<int> place_;                      ///< index in a topological order
-    std::vector<char> visited_;                   ///< all 0 between searches
+    std::vector<char> visited_;                   ///< all 0 outside of searches
 };
 
 class SendBudget {

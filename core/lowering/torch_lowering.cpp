@@ -191,7 +191,7 @@ std::vector<Action> withReceivesAhead(const Schedule& order, Rank rank, const st
         }
         computes.push_back(i);
     }
-    std::vector<std::vector<Action>> moved(list.size()); // to before each action
+    std::vector<std::vector<Action>> moved(list.size()); // actions to insert before each action
     std::vector<Action> result;
     for (std::size_t i = 0; i < list.size(); ++i) {
         result.insert(result.end(), moved[i].begin(), moved[i].end());

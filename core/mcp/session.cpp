@@ -32,7 +32,7 @@ Json success(const Json& id, Json result) {
     return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
 }
 
-/// Text from traces may not be UTF-8.
+/// Text from traces may contain bytes that are not UTF-8.
 std::string lineOf(const Json& message) {
     return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -15,10 +15,10 @@ constexpr int kAcceptAtOnce = 64;
 constexpr std::size_t kBeforeProof = 4096; ///< bytes accepted from a stranger
 constexpr TimeNs kProveWithin{std::chrono::seconds(10)};
 constexpr TimeNs kLeastAge{std::chrono::milliseconds(500)}; ///< minimum age of a stranger before it can be dropped,
-                                                            ///< because its proof may be in transit
+                                                            ///< since its proof may be in transit
 constexpr std::size_t kMaxSuspects = 1024;
 
-/// Prevents one end's proof from being used as the other's.
+/// Prevents the proof of one end from being used as that of the other.
 constexpr std::string_view kJoinerProof = "bubblescope: joins";
 constexpr std::string_view kListenerProof = "bubblescope: lets in";
 
@@ -68,7 +68,7 @@ void Admission::accept(TimeNs now) {
         std::optional<TlsSession> tls;
         if (options_.tls) {
             auto begun = options_.tls->begin();
-            if (!begun.ok()) continue; // out of memory; the joiner tries again
+            if (!begun.ok()) continue; // out of memory; the joiner will try again
             tls = std::move(begun).value();
         }
         watch(events_, socket.descriptor());
@@ -99,7 +99,7 @@ std::vector<Admission::Admitted> Admission::poll(TimeNs now, std::size_t room) {
         Stranger& stranger = *at;
         if (stranger.refuse_at && !stranger.refused && now >= *stranger.refuse_at) refuse(stranger);
         if (stranger.refuse_at && !stranger.refused)
-            stranger.link.flush(); // it waits for its refusal
+            stranger.link.flush(); // waits for its rejection to be sent
         else
             stranger.link.poll([&](const Frame& frame) { take(stranger, frame, now); }, kReads);
         if (isOver(stranger, now)) {

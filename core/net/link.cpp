@@ -159,7 +159,7 @@ void Link::sendSome() {
         if (progress.bytes == 0) break;
         sent_ += progress.bytes;
     }
-    if (sent_ < out_.size() / 2) return; // moving the waiting bytes is not worthwhile yet
+    if (sent_ < out_.size() / 2) return; // it is not worthwhile yet to move the waiting bytes
     out_.erase(0, sent_);
     sent_ = 0;
 }
@@ -176,7 +176,7 @@ void Link::readSome(const std::function<void(const Frame&)>& take, int reads) {
         }
         if (progress.bytes == 0) return;
         received_ += progress.bytes;
-        if (draining_) continue; // nothing more is accepted from the other end
+        if (draining_) continue; // data from the other end is ignored
         const std::string_view came(buffer.data(), progress.bytes);
         if (tls_) {
             said.clear();

@@ -23,8 +23,8 @@ bool othersRead(const std::string& file) {
     return !failed && std::filesystem::is_regular_file(status) && (status.permissions() & kOthers) != perms::none;
 }
 
-/// SHA-256 as defined in FIPS 180-4. Used only for short texts; implemented here so that builds without OpenSSL have
-/// it.
+/// SHA-256 as defined in FIPS 180-4. Used only for short texts; implemented here because builds may lack
+/// OpenSSL.
 class Sha256 {
 public:
     void add(std::string_view text) {

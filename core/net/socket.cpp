@@ -64,7 +64,7 @@ void setOption(int descriptor, int level, int option, int value) {
     ::setsockopt(descriptor, level, option, &value, sizeof value); // this option is not essential
 }
 
-/// Asio lets child processes inherit descriptors.
+/// Asio's descriptors are inherited by child processes by default.
 template <class AsioSocket>
 void prepare(AsioSocket& socket) {
     std::error_code ignored;
@@ -292,7 +292,7 @@ Listener Listener::openReachable(const Address& address, std::error_code& failed
         if (endpoint.address().is_loopback() && !address.isLoopback()) continue;
         std::unique_ptr<State> state = listenAt(endpoint, false, failed);
         if (state != nullptr) return Listener(std::move(state));
-        if (failed == std::errc::address_in_use) return {}; // the address does belong to this host
+        if (failed == std::errc::address_in_use) return {}; // the address belongs to this host
     }
     if (address.isLoopback()) return {};
     const auto number = static_cast<asio::ip::port_type>(address.port);
@@ -338,7 +338,7 @@ Socket Listener::accept(Deadline deadline, std::error_code& failed) {
 
 // ---- Connector ------------------------------------------------------------------------------------------
 
-/// Handlers hold it by weak pointers: destroying it cancels the connection.
+/// Handlers hold this state by weak pointers, so that destroying it cancels the connection.
 struct Connector::State : std::enable_shared_from_this<Connector::State> {
     explicit State(Clock::duration longest)
         : context(std::make_shared<asio::io_context>()), resolver(*context), socket(*context), timer(*context),

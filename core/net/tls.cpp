@@ -25,7 +25,7 @@ Error tlsError(std::string what) {
     return inputError("the connection", fmt::format("{}: {}", what, reason()), "check the certificate, key and name");
 }
 
-/// The reason for which one end rejects the other.
+/// The reason for which one end has rejected the other.
 Error sessionError(const SSL* session) {
     const long verified = ::SSL_get_verify_result(session);
     const unsigned long code = ::ERR_peek_error();

@@ -64,7 +64,7 @@ std::string readAnswer(net::Socket& socket, Clock::time_point deadline) {
     return answer;
 }
 
-/// The collector's reason for rejecting items; empty if it took all.
+/// The collector's reason for rejecting items; empty if it accepted all of them.
 std::string rejection(std::string_view body) {
     const auto document = nlohmann::json::parse(body, nullptr, false);
     if (!document.is_object() || !document.contains("partialSuccess")) return "";
@@ -104,7 +104,7 @@ Status post(const Collector& collector, std::string_view signal, const std::stri
         fmt::format("POST {}/v1/{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: bubblescope\r\n"
                     "Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
                     collector.path, signal, collector.address.text(), body.size(), body);
-    // A collector may answer an error and close before it has read everything.
+    // A collector may reply with an error and close the connection before it has read everything.
     const auto sent = socket.write(request, deadline);
     if (sent == net::Socket::Outcome::TimedOut) return failure(collector, "does not read the data sent to it");
     return judge(collector, readAnswer(socket, deadline));
@@ -183,7 +183,7 @@ Exporter::~Exporter() {
         state_->changed.notify_all();
         left = state_->changed.wait_for(lock, milliseconds(50), [&] { return state_->left; });
     }
-    // An attempt in progress must not delay the end of the program.
+    // An attempt in progress must not delay the exit of the program.
     if (left)
         thread_.join();
     else

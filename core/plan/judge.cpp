@@ -68,7 +68,7 @@ OpTimes timesOf(const OpSeconds& op) {
     return times;
 }
 
-/// The model as one rank of tensor and context parallelism sees it.
+/// The model as seen by one rank of tensor and context parallelism.
 TransformerShape shapeOf(TransformerShape shape, const Layout& layout) {
     shape.microbatch = layout.microbatch;
     shape.tp = layout.tp;

@@ -105,7 +105,7 @@ double ModelSeconds::exposedTensor(int collectives) const {
     return collectives * tensor_.gather(kElement * tokens_ * h_) * (1 - cluster_.tensor_overlap);
 }
 
-/// Tokens that are sent to their experts, and the results that come back, as far as `behind` does not hide them.
+/// Sending tokens to their experts and receiving the results, as far as `behind` does not hide it.
 double ModelSeconds::exposedExchange(double behind) const {
     const double k = real(shape_.experts.top_k);
     const double sent = kElement * tokens_ / t_ * k * h_;
@@ -177,7 +177,7 @@ OpSeconds ModelSeconds::layer(bool experts) const {
     Products products = attentionProducts();
     if (dense > 0) products += feedForward(dense);
     if (experts) products += expertProducts();
-    // Reads and writes: two norms (2h), two residuals with bias and dropout (3h), the activation, and Q, K, V.
+    // Memory accesses: two norms (2h), two residuals with bias and dropout (3h), the activation, and Q, K, V.
     double bytes = kElement * (10 * h_ / t_ + products.elements);
     if (cluster_.precision == Precision::Fp8) bytes += 3 * products.inputs; // casts
     const double other = elementwise(bytes);

@@ -67,7 +67,7 @@ private:
                shape_.sequence % tp == 0;
     }
 
-    /// By default, a context-parallel rank gets at least 4096 tokens: shorter pieces cost more than they save.
+    /// By default, a context-parallel rank gets at least 4096 tokens, because shorter parts cost more than they save.
     [[nodiscard]] bool contextRanksFit(int cp) const {
         if (!allows(space_.cp, cp)) return false;
         if (cp == 1) return true;
@@ -101,7 +101,7 @@ private:
         for (const std::string& name : names) {
             layout.schedule = name;
             if (layout.pp == 1) {
-                // One rank has nothing to wait for: every order takes the same time, and 1F1B needs the least memory.
+                // A single rank never waits: every order takes the same time, and 1F1B needs the least memory.
                 if (name != names.front()) break;
                 layout.schedule = "1f1b";
             }
@@ -167,7 +167,7 @@ private:
             if (space_.recompute.empty() ? recompute == Selective : !allows(space_.recompute, recompute)) continue;
             layout.recompute = recompute;
             for (const Zero zero : {Zero::None, Zero::Optimizer, Zero::Gradients, Zero::Weights}) {
-                // Without sharding, a rank moves the same number of bytes, but keeps and updates more.
+                // Without sharding, a rank transfers the same number of bytes, but stores and updates more.
                 if (space_.zero.empty() ? zero == Zero::None : !allows(space_.zero, zero)) continue;
                 if (zero >= Zero::Gradients && layout.sharers() == 1) continue;
                 layout.zero = zero;
@@ -207,7 +207,7 @@ public:
         plans_.insert(std::ranges::upper_bound(plans_, plan.step, {}, &Plan::step), std::move(plan));
         if (plans_.size() > most_) plans_.pop_back();
     }
-    /// True if a plan that takes at least this many seconds could still be among them.
+    /// True if a plan with at least this number of seconds could still be among the best.
     [[nodiscard]] bool open(double bound) const {
         return plans_.size() < most_ || bound * 1e9 <= static_cast<double>(plans_.back().step.count());
     }
@@ -274,7 +274,7 @@ Result<SearchResult> search(const Judge& judge, const Space& space, const JobCon
     SearchResult result;
     const std::vector<Candidate> open = bounded(judge, all, result);
     Best best(space.plans);
-    // Rounds of a fixed size, independent of the number of cores, so that the counts are the same everywhere.
+    // The rounds have a fixed size, independent of the number of cores, so that the counts are reproducible.
     constexpr std::size_t kRound = 32;
     std::size_t next = 0;
     while (next < open.size() && (!space.prune || best.open(open[next].bound))) {
@@ -287,7 +287,7 @@ Result<SearchResult> search(const Judge& judge, const Space& space, const JobCon
         });
         for (std::optional<Plan>& plan : judged) {
             if (!plan) {
-                --result.considered; // the family has no such order
+                --result.considered; // the family has no order for this layout
                 continue;
             }
             ++result.judged;

@@ -54,7 +54,7 @@ ColumnType declaredType(sqlite3_stmt* statement, int column) {
     return type == "TEXT" ? ColumnType::Text : type == "REAL" ? ColumnType::Float64 : ColumnType::Int64;
 }
 
-/// The same values in a wider type.
+/// Converts the values to a wider type.
 DataColumn widened(const DataColumn& column, ColumnType type) {
     DataColumn out(column.name(), type);
     out.reserve(column.size());
@@ -266,7 +266,7 @@ void Database::connect() {
     for (const std::unique_ptr<Relation>& table : tables_)
         made = made && addTable(opened, *table, session_);
     made = made && sqlite3_exec(opened, kViews, nullptr, nullptr, nullptr) == SQLITE_OK;
-    if (!made) throw std::bad_alloc(); // the only possible failure
+    if (!made) throw std::bad_alloc(); // the only possible cause of failure
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_set_authorizer(opened, &Database::mayDo, this);
     sqlite3_progress_handler(

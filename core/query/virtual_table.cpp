@@ -261,7 +261,7 @@ char comparisonOf(unsigned char operation) {
     }
 }
 
-/// The number of rows that match a plan and the cost of finding them, as precise as a planner needs.
+/// The number of rows that match a plan and the cost of finding them, with the precision that a planner needs.
 struct Estimate {
     double rows;
     double cost;
@@ -393,7 +393,7 @@ const sqlite3_module& callbacks() {
 bool addTable(sqlite3* connection, Relation& relation, Session& session) {
     auto module = std::make_unique<Module>(Module{relation, session});
     const std::string& name = relation.name();
-    // SQLite destroys the module even if this fails.
+    // SQLite destroys the module even on failure
     const int made = sqlite3_create_module_v2(connection, name.c_str(), &callbacks(), module.release(),
                                               [](void* of) { delete static_cast<Module*>(of); });
     const std::string create = fmt::format("CREATE VIRTUAL TABLE \"{0}\" USING \"{0}\"", name);

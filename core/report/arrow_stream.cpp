@@ -23,7 +23,7 @@ void pad(std::string& bytes, std::size_t to = kAlign) {
     bytes.resize((bytes.size() + to - 1) / to * to, '\0');
 }
 
-/// Little-endian, as on all hosts that are supported.
+/// Little-endian, as on all supported hosts.
 template <class Number>
 void put(std::string& bytes, Number value) {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -36,7 +36,7 @@ struct Node {
 
     struct Field {
         int id = 0;
-        int bytes = 0; ///< size of the number; 0: a child
+        int bytes = 0; ///< size of the number; 0 = a child
         std::int64_t number = 0;
         std::size_t child = 0; ///< index in `children`
     };

@@ -74,7 +74,7 @@ TimeNs lengthOf(const Bars::Bar& bar) {
 }
 
 /// The time that fills the width: the longest bar's length, or less if one bar would make all others too short to read.
-/// A longer bar fades out at the edge.
+/// A longer bar fades out at the edge of the drawing.
 double fullLength(const std::vector<Bars::Bar>& bars) {
     std::vector<double> lengths;
     for (const Bars::Bar& bar : bars)
@@ -83,7 +83,7 @@ double fullLength(const std::vector<Bars::Bar>& bars) {
     return std::min(lengths.back(), 1.6 * lengths[lengths.size() / 2]);
 }
 
-/// Cells already formatted as text.
+/// Cells that are already formatted as text.
 struct HtmlGrid {
     struct Title {
         std::string text;
@@ -307,7 +307,7 @@ private:
     }
 
     std::string out_;
-    const ZoomTimeline* zoom_; ///< null once it is written
+    const ZoomTimeline* zoom_; ///< null after it has been written
 };
 
 } // namespace

@@ -29,7 +29,7 @@ std::string visibleJson(std::string text) {
 
 class JsonWriter {
 public:
-    /// With a `sink`, the text is passed to it a few lines at a time.
+    /// With a `sink`, the text is passed on a few lines at a time.
     explicit JsonWriter(JsonLayout layout, const JsonSink& sink = {})
         : indented_(layout == JsonLayout::Indented), sink_(sink) {}
 

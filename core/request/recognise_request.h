@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// The user's information about a trace for its recognition.
+/// Information from the user that helps to recognise a trace.
 struct RecogniseRequest {
     std::vector<std::string> rules; ///< paths of files with additional rules for op names and lanes
     std::vector<std::string> ranks; ///< "PATTERN=RANK": assigns ranks to files and processes by name

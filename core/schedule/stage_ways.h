@@ -50,17 +50,17 @@ private:
     int cut_ = 0; ///< number of stages per copy; 0 = there are no copies
 };
 
-/// Number of copies of a smaller model that form the second of two pipelines, derived from the ops: if its stages
-/// divide into equal parts such that no micro-batch passes more than one part and every part is passed, the parts are
-/// copies. Otherwise
-/// 1. `taken(microbatch, stage)` returns true if the micro-batch has an op on the stage.
+/// Number of copies of a smaller model that form the second of two pipelines, derived from the ops. If its stages can
+/// be divided into equal parts such that no micro-batch uses more than one part and every part is used, the parts are
+/// copies. Otherwise, there is one copy. `taken(microbatch, stage)` must return true if the micro-batch has an op on
+/// the stage.
 template <class Taken>
 [[nodiscard]] int secondCopies(Placement placement, int pp, int vpp, int microbatches, const Taken& taken) {
     if (routes(placement) == 1 || vpp != 2) return 1;
     struct Range {
         int first, last;
     };
-    std::vector<Range> ranges; // ranges of the second pipeline's stages that are used
+    std::vector<Range> ranges; // ranges of stages that the second pipeline uses
     int longest = 0;
     for (int m = 0; m < microbatches; ++m) {
         Range range{pp, -1};

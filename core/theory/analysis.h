@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// How a rank spent the time of a step, compared with the closed form.
+/// A rank's use of the time of a step, compared with the closed form.
 struct RankAccount {
     Rank rank;
     TimeNs busy{0};

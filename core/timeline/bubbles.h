@@ -115,15 +115,15 @@ private:
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// Total bubble time per rank and position.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// As above, but with other start times: `starts` contains those of all ops except optimizers, with the indices of the
-/// order's graph.
+/// As above, but with the start times in `starts` (for all ops except optimizers), indexed as in the order's
+/// graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts);
 
 /// The three definitions of "bubble rate". "Bubble rate" without qualification means the first one.
 struct BubbleRates {
     double over_makespan = 0; ///< idle time over makespan, mean over all ranks
-    double span = 0; ///< on the rank with the longest span (first start to last end): idle over span (Qi et al. 2023)
+    double span = 0; ///< on the rank with the longest span (first start to last end): idle over span (Qi et al., 2023)
     double over_ideal = 0; ///< (makespan − ideal) / ideal, where ideal is the work of the busiest rank
 };
 

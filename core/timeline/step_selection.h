@@ -105,7 +105,7 @@ public:
     /// Reason why a timeline is excluded; `timeline` is an index into the run's steps.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// True if a timeline is neither warm-up nor outlier, even if not requested. Typical values are from such steps.
+    /// True if a timeline is neither warm-up nor outlier, even if not requested. Only these determine typical values.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
     /// Such as "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17", or "5 steps" if all are included.

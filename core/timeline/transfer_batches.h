@@ -25,7 +25,7 @@ struct TransferBatch {
 
 /// The batches of a step. In a batch, the record of a receive ends when the slower of both transfers ends. The peer's
 /// batch, which usually contains the same two transfers, shows which was slower: a transfer has ended as soon as either
-/// record has. If all four records end together, transfers on the same links outside of batches show which is slow.
+/// record has. If all four records end together, transfers on the same links outside of batches identify the slow one.
 ///
 /// Batches are formed only from records that start when a rank posts a transfer. Records of the transfers themselves,
 /// as in simulations, start simultaneously on both ranks. Fast if there are no batches, otherwise O(n log n) in spans.

@@ -123,7 +123,7 @@ private:
         std::int64_t last_end = 0;
         std::vector<Node> nodes;
         std::vector<std::int64_t>
-            begins; ///< start of each leaf, stored contiguously because columns() searches in these times
+            begins; ///< start of each leaf, stored contiguously because columns() searches in these
         std::vector<Open> open;
 
         [[nodiscard]] std::size_t leaves() const;

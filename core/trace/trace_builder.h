@@ -128,7 +128,7 @@ public:
                                                               const JobControl& control);
     /// Calls settle() and then finish().
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
-    /// For traces that are so small that they need no cancellation.
+    /// For traces that are too small to need cancellation.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:

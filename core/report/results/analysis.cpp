@@ -363,7 +363,7 @@ Table stagesTable(const RunReport& report) {
         table.row(stage.rank, stage.chunk, stage.stage);
         for (const Kind& kind : kinds) {
             const TimeNs time = stage.median.*kind.of;
-            // Relative to the range of all stages, but differences of a few per cent stay pale.
+            // Relative to the range of all stages, but differences of a few per cent remain pale.
             const TimeNs scale = std::max(kind.most - kind.least, kind.most / 4);
             table.rows.back().push_back(Cell(time).withShade(fractionOf(time - kind.least, scale)));
         }

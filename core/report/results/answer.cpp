@@ -90,7 +90,7 @@ void addHeadline(Section& section, const Answer& answer) {
         if (!std::exchange(stated, true)) section.paragraph("Verdict: ", answer.state.text());
     };
     for (const Statement* const statement : headline(answer)) {
-        if (!isDoubt(*statement)) state(); // doubts come before it
+        if (!isDoubt(*statement)) state(); // doubts come first
         section.paragraph(padded(labelOf(*statement)), statement->what.text());
         if (const Sentence gain = gainText(answer, *statement); !gain.empty())
             section.paragraph(padded(say("Gain:")), gain.text());

@@ -100,7 +100,7 @@ Table stepsTable(const Activity& activity) {
     return table;
 }
 
-/// "4 steps; the median takes 9.99 ms, the longest, step 12, 10.2 ms."
+/// Such as "4 steps; the median takes 9.99 ms, the longest, step 12, 10.2 ms."
 std::string stepsText(const Activity& activity) {
     std::vector<TimeNs> times;
     const StepActivity* longest = nullptr;

@@ -29,7 +29,7 @@ std::string drawnHeading(const Schedule& schedule) {
     return fmt::format("{}{}", scheduleTitle(schedule), slices > 1 ? fmt::format(", k = {}", slices) : "");
 }
 
-/// The op times of the schedule, then the times that result from them.
+/// The op times of the schedule, followed by the times that result from them.
 std::string drawnDetails(const Drawn& drawn) {
     const Schedule& schedule = drawn.schedule;
     const CostModel& costs = drawn.costs;

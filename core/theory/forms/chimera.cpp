@@ -1,4 +1,4 @@
-// Closed forms of Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024), in op times of one chunk.
+// Closed forms of Chimera (Li and Hoefler 2021) and BitPipe (Wu et al., 2024), in op times of one chunk.
 //
 // Rank s and its mirror image do the same, so let s be the smaller of the two and h = p/2−1−s the number of ranks
 // between it and the middle. Counted in slots, a rank idles where the diamond leaves gaps: s before its first op and h

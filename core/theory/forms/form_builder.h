@@ -142,13 +142,13 @@ struct QuoteText {
 /// One of the rates.
 [[nodiscard]] QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool holds);
 
-/// The span bubble rate that the sail-sg README (Qi et al. 2023) states for an order, in sixths of 1F1B's B =
+/// The span bubble rate that the sail-sg README (Qi et al., 2023) states for an order, in sixths of 1F1B's B =
 /// (p−1)/(m+p−1); `expression` quotes the README. In fact, the order idles for `units` ops in addition to the 3·m·v ops
 /// of its work, where t_f = t_i = t_w. The README states a limit, which is reached exactly at some sizes.
 [[nodiscard]] QuotedForm sailSgFractionQuote(const Schedule& schedule, int sixths, int units, std::string name,
                                              std::string expression);
 
-/// The "bubble fraction" (p−1)/(m·v) of Narayanan et al. 2021, which is relative to the ideal time. Correct for equal
+/// The "bubble fraction" (p−1)/(m·v) of Narayanan et al., 2021, which is relative to the ideal time. Correct for equal
 /// stages and transfers that take no time if m ≥ p or v = 1.
 [[nodiscard]] QuotedForm overIdealQuote(const Schedule& schedule, const CostModel& costs, int v);
 

@@ -1,6 +1,6 @@
 // Closed forms of the orders that run all forwards before all backwards.
 //
-// F-then-B (GPipe, Huang et al. 2019). Micro-batches leave stage 0 at 0, t_f, 2·t_f, …, so stage s starts at s·t_f. No
+// F-then-B (GPipe, Huang et al., 2019). Micro-batches leave stage 0 at 0, t_f, 2·t_f, …, so stage s starts at s·t_f. No
 // stage is slower than another, so it runs its m forwards without a gap until (s+m)·t_f. The last stage turns around at
 // (p−1+m)·t_f, and each stage above it starts its backwards t_b later: stage s at (p−1+m)·t_f + (p−1−s)·t_b. Between
 // the two it idles for (p−1−s)·t_f + (p−1−s)·t_b. Its last backward ends at (p−1+m)·t_f + (p−1−s)·t_b + m·t_b, which is

@@ -1,4 +1,4 @@
-// Closed forms of Hanayo's waves (Liu et al. 2023).
+// Closed forms of Hanayo's waves (Liu et al., 2023).
 //
 // For t_f = t_b = t. On its way through 2·v·p ticks a micro-batch that enters in tick e meets rank s in the ticks e+s
 // and e+2p−1−s modulo 2p. Micro-batches that enter two ticks apart therefore never need a rank at the same time; p of

@@ -1,4 +1,4 @@
-// Closed forms of interleaved 1F1B (Narayanan et al. 2021), with t_f and t_b the times of one chunk.
+// Closed forms of interleaved 1F1B (Narayanan et al., 2021), with t_f and t_b the times of one chunk.
 //
 // A chunk's output returns to the rank, for its next chunk, p ops of its kind later. While every group has at least p
 // members, the rank is busy with the rest of the group for that long, so it never waits for its own wrap-around. The

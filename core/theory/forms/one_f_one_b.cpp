@@ -1,6 +1,6 @@
 // Closed forms of 1F1B and of the orders that alternate one forward and one backward as it does.
 //
-// 1F1B (Narayanan et al. 2019, Fan et al. 2021), on the consolidated timeline, where the steady part of each rank is
+// 1F1B (Narayanan et al., 2019, Fan et al. 2021), on the consolidated timeline, where the steady part of each rank is
 // contiguous. Let X(s) be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b
 // after rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which allows no
 // more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so X(s) = (p−s−1)·t_b. The rank's

@@ -1,6 +1,6 @@
 // Closed forms of the orders on slices of sequences, with t_f and t_b the times of one slice of one chunk.
 //
-// Seq1F1B (Sun et al. 2024). All ranks run the same list of units and differ in warm-up by one per rank, as in 1F1B,
+// Seq1F1B (Sun et al., 2024). All ranks run the same list of units and differ in warm-up by one per rank, as in 1F1B,
 // and the last rank goes from its k−1 warm-up forwards to its steady part without waiting. The argument of 1F1B
 // (one_f_one_b.cpp) therefore holds with m·k units, and the bubble is (p−1)(t_f+t_b) in times of a slice, a k-th of
 // what 1F1B loses.

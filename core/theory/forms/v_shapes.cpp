@@ -1,4 +1,4 @@
-// Closed forms of V-Half, V-Min (Qi et al. 2024) and V-1F1B.
+// Closed forms of V-Half, V-Min (Qi et al., 2024) and V-1F1B.
 //
 // V-Half and V-Min, for t_f = t_i = t_w = t. In the steady state no rank is idle, so the bubble comes from the ends,
 // where a micro-batch passes all ranks, and does not depend on m once there is a steady state. The forms were fitted to

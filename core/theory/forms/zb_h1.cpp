@@ -1,4 +1,4 @@
-// Closed forms of ZB-H1 (Qi et al. 2023) and interleaved zero-bubble, in times of one chunk; c is a transfer's latency.
+// Closed forms of ZB-H1 (Qi et al., 2023) and interleaved zero-bubble, in times of one chunk; c is transfer latency.
 //
 // m ≥ p: the bubble is (p−1)·max(t_f+t_i−t_w, t_f, t_i). Take t_w ≤ t_f and t_w ≤ t_i first. Rank s starts s·t_f
 // late. Its first input gradient comes up from the last rank through p−s−1 stages at t_i each; no weight gradient lies
@@ -11,7 +11,7 @@
 // With t_w > t_f the cool-down gaps are filled, and rank 0 waits only for its first input gradient, (p−1)·t_i; the
 // ranks below can delay their cool-down by s·(min(t_i, t_w)−t_f). With t_w > t_i the last rank's owed weight gradients
 // end after the work of all others, so it idles only before its first forward, (p−1)·t_f. Each of the three is a bubble
-// that some rank cannot avoid; the largest one determines the step. The form of Qi et al. 2023, (p−1)(t_f+t_i−t_w),
+// that some rank cannot avoid; the largest one determines the step. The form of Qi et al., 2023, (p−1)(t_f+t_i−t_w),
 // holds only while t_w is the smallest of the three.
 //
 // The span bubble of the zero-bubble papers, counted on a rank's own span, is largest on rank 0: it waits (p−1)·t_i for

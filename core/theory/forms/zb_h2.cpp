@@ -1,4 +1,4 @@
-// Closed form of ZB-H2 (Qi et al. 2023), for m ≥ 2p−1; c is a transfer's latency.
+// Closed form of ZB-H2 (Qi et al., 2023), for m ≥ 2p−1; c is a transfer's latency.
 //
 // Rank s starts s·(t_f+c) late. From the last rank's first input gradient to rank s's there are p−s−1 borders, t_i+c
 // each, after as many for the forward, c each. Meanwhile rank s runs the forwards that it has in excess of the last

@@ -1,4 +1,4 @@
-// Closed form of the fixed pattern of ZB-V (Qi et al. 2024), for m ≥ 2p−1.
+// Closed form of the fixed pattern of ZB-V (Qi et al., 2024), for m ≥ 2p−1.
 //
 // Take t_w ≤ t_f ≤ t_i first. Rank s starts s·t_f late. Its first gradient needs the forwards of p stages twice and the
 // input gradients of the p−1 ranks before it, so rank s waits for s input gradients while it has only s forwards to
