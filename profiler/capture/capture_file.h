@@ -28,7 +28,7 @@ struct OwnedArg {
 };
 using OwnedArgs = std::vector<OwnedArg>;
 
-/// The process that a trace belongs to, and where the trace is written.
+/// The process that a trace belongs to, and the location of the trace.
 struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] std::size_t mostWaiting() const;
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
-    /// The part being written; empty before the first.
+    /// Path of the part being written; empty before the first part.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
 
     /// State from which another process can continue the file.
@@ -121,7 +121,7 @@ private:
     std::vector<perfetto::Arg> views_;
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
-    std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, see agreedOffset()
+    std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC; see agreedOffset()
     bool begun_ = false;           ///< true if this part's beginning was written
     std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;

@@ -71,7 +71,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// Error: Usage, naming the invalid part; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 
-/// The text that parseCaptureOptions() would turn into these options, without the folder; empty for the defaults.
+/// Text from which parseCaptureOptions() would produce these options, without the folder; empty for the defaults.
 [[nodiscard]] std::string captureOptionsText(const CaptureOptions& options);
 
 /// Reads the options from the environment: first the file named by BUBBLESCOPE_CAPTURE_FILE, then BUBBLESCOPE_CAPTURE.

@@ -58,7 +58,7 @@ public:
     /// replaces the old one of the same name.
     void addStatement(std::string_view name, std::string_view value);
 
-    /// The counts of lost records: the writer adds its own to those counted elsewhere.
+    /// Counts of lost records, to which the writer adds its own losses.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run; the next flush tries again.

@@ -30,13 +30,13 @@ public:
     void take(std::uint32_t tid, const HostRecord& record, TimeNs time, bool after_gap);
 
     /// Called for each completed outermost range of ops that is not a step. These ranges are in the domain of ops or,
-    /// until that is used, in the default domain, where frameworks with NVTX mark their ops.
+    /// until that domain is used, in the default domain, where frameworks with NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
     /// True if the domain of ops has been used.
     [[nodiscard]] bool namesOps() const { return names_ops_; }
-    /// The innermost open range in the domain of ops; if several threads have one, the range that began last.
+    /// The innermost open range in the domain of ops; if several threads have an open range, the range that began last.
     [[nodiscard]] std::string_view innermostOp() const;
 
     /// Number of start/end ranges that have begun but not ended; these are not yet in the file.
@@ -69,7 +69,7 @@ private:
         int gaps = 0;
         bool incomplete = false; ///< range starts were lost and counted, so their ends do not count as unmatched
         bool has_track = false;
-        TimeNs latest = TimeNs::min(); ///< latest time of its records
+        TimeNs latest = TimeNs::min(); ///< latest time of the stack's records
         std::vector<Open> open;
     };
     struct Started {

@@ -19,7 +19,7 @@ using ReadVariable = std::function<std::optional<std::string>(std::string_view n
 
 /// The process's place in the job, from the launcher's environment variables.
 struct RankIdentity {
-    std::optional<int> rank; ///< among all processes of the job
+    std::optional<int> rank; ///< rank among all processes of the job
     std::optional<int> size; ///< number of processes in the job
     std::optional<int> local_rank;
     std::string told_by;                           ///< name of the variable that contains the rank
@@ -31,8 +31,8 @@ struct RankIdentity {
 /// numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// A description of a process as lines of text, for the `record` process that saves its remaining records. Missing or
-/// damaged fields stay empty.
+/// A description of a process as lines of text, for the `record` process that saves the described process's remaining
+/// records. Missing or damaged fields stay empty.
 struct DescribedProcess {
     RankIdentity identity;
     ProcessInfo process;

@@ -12,7 +12,7 @@
 namespace bubblescope::profiler::cupti {
 
 /// A CUPTI activity record, reduced to the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Those from a Collector are CLOCK_MONOTONIC. A marker only
+/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Times from a Collector are CLOCK_MONOTONIC. A marker only
 /// has a start.
 struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
@@ -50,9 +50,9 @@ struct Activity : DeviceWork {
 
 /// An activity that does not refer to CUPTI's buffer.
 struct OwnedActivity {
-    Activity activity; ///< its name is null; see `name` below
+    Activity activity; ///< the activity without its name, which is in `name`
     std::string name;
-    std::uint64_t external = 0; ///< external id of the call that started it; 0 = none
+    std::uint64_t external = 0; ///< external id of the call that started the activity; 0 = none
 };
 
 enum class DecodeStatus : std::uint8_t {
@@ -62,9 +62,9 @@ enum class DecodeStatus : std::uint8_t {
 };
 
 /// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside `bytes` and
-/// follows no pointers in it, whatever the content. CUPTI only appends fields to its records, so the fields that all
-/// versions since CUDA 8 share are always read (for kernels: since ActivityKernel3). Later fields are read only if the
-/// library that wrote the buffer has them; `version` is its cuptiGetVersion().
+/// follows no pointers in it, regardless of the content. CUPTI only appends fields to its records, so the fields that
+/// all versions since CUDA 8 share are always read (for kernels: since ActivityKernel3). Later fields are read only if
+/// the library that wrote the buffer has them; `version` is its cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 
 /// Kinds by CUPTI's numbers.

@@ -76,9 +76,9 @@ public:
 /// newer files are excluded. `driver_version` is 12040 for 12.4; 0 = unknown.
 [[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
-/// The CUPTI library that the process has loaded, otherwise the system's. It is loaded on demand, so Bubblescope's
-/// library also runs without CUPTI. If none is found, returns null with the reason in `why_not`. The variable
-/// BUBBLESCOPE_CUPTI names another file.
+/// Returns the CUPTI library that the process has loaded or, if there is none, the system's library. It is loaded on
+/// demand, so Bubblescope's library also runs without CUPTI. If none is found, returns null with the reason in
+/// `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
 /// Subscriber name that CUPTI reports to other tools.
@@ -91,13 +91,13 @@ enum class Scope : std::uint8_t {
     Launches, ///< only the activities needed to find the kernels of ops
 };
 
-/// Starts CUPTI's recording and collects its buffers. Buffers are reused: the job's threads take a free one without a
-/// lock, and allocate only when all are in use. CUPTI's callbacks carry no context, so a process has at most one
+/// Starts CUPTI's recording and collects its buffers. Buffers are reused: the job's threads take a free buffer without
+/// a lock, and allocate one only when all are in use. CUPTI's callbacks carry no context, so a process has at most one
 /// collector at a time.
 class Collector {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-    static constexpr std::size_t kBuffers = 64; ///< maximum; memory is only allocated for those in use
+    static constexpr std::size_t kBuffers = 64; ///< maximum number; memory is allocated only for buffers in use
 
     explicit Collector(std::unique_ptr<Api> api, std::size_t buffer_bytes = kBufferBytes);
     Collector(const Collector&) = delete;
@@ -107,8 +107,8 @@ public:
     /// Starts recording. Does nothing if another tool uses CUPTI. `notice` receives a message for the user if nothing
     /// or not everything is recorded.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
-    /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit it
-    /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI was loaded.
+    /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit, it
+    /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI has been loaded.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 

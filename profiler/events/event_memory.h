@@ -50,7 +50,7 @@ struct OpenRanges {
     std::uint16_t domain = 0;
     std::uint16_t depth = 0;
     std::uint32_t gaps = 0;
-    std::uint64_t written = 0; ///< one bit for each of the outermost 64 ranges: set if its start is in the file
+    std::uint64_t written = 0; ///< one bit for each of the outermost 64 ranges: set if the range's start is in the file
 };
 struct ThreadCheckpoint {
     std::uint64_t place = 0; ///< Place up to which records are in the file
@@ -68,7 +68,7 @@ struct alignas(64) ThreadSlot {
     alignas(64) std::array<ThreadCheckpoint, 2> checkpoints{}; ///< written by the writer
 };
 
-/// Data that the writer needs to continue its file, besides the threads' checkpoints.
+/// Data that the writer needs to continue its file, in addition to the threads' checkpoints.
 struct FileCheckpoint {
     std::int64_t file_bytes = 0; ///< length of the file with all records that the checkpoint counts
     std::uint64_t notes = 0;     ///< bytes
@@ -95,7 +95,7 @@ struct Header {
                                             ///< them
     std::array<FileCheckpoint, 2> files{};
     std::atomic<std::uint64_t> identity_bytes{0};
-    std::array<char, kNotes / 4> identity{}; ///< of the process, see CaptureWriter
+    std::array<char, kNotes / 4> identity{}; ///< identity of the process; see CaptureWriter
     std::atomic<std::uint64_t> names_bytes{0};
     std::array<char, kNames> names{};
     std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< one bit per chunk
@@ -140,7 +140,7 @@ public:
     [[nodiscard]] int descriptor() const { return descriptor_.get(); }
     /// The mapping remains valid.
     void closeDescriptor() { descriptor_ = Descriptor(); }
-    /// True if other processes can map it.
+    /// True if other processes can map this memory.
     [[nodiscard]] bool isShared() const { return shared_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     /// Has kChunkWords words; `chunk` must be below chunks().
@@ -223,7 +223,7 @@ bool EventReader::read(std::size_t most, const Take& take) {
     for (std::size_t n = 0; n < used; ++n) {
         const std::size_t slot_number = (first_ + n) % used;
         ThreadSlot& slot = header.threads[slot_number];
-        const SlotState state = slot.state.load(std::memory_order_acquire); // load it before the tail
+        const SlotState state = slot.state.load(std::memory_order_acquire); // must be loaded before the tail
         if (state != SlotState::Live && state != SlotState::Ended) continue;
         Cursor& cursor = cursors_[slot_number];
         if (!cursor.known) begin(slot_number);

@@ -25,8 +25,8 @@ class HostRecorder {
 public:
     static constexpr std::size_t kDomains = 64; ///< each domain has a stack of ranges per thread
 
-    /// Called under a lock when a process, including a forked child, makes its first record. Returns the memory for its
-    /// threads, or null if nothing is recorded. Must not throw.
+    /// Called under a lock when a process, including a forked child, makes its first record. Returns the memory for the
+    /// process's threads, or null if nothing is recorded. Must not throw.
     using Begin = std::function<EventMemory*(bool forked)>;
     /// `on_thread` is called on every thread when it makes its first record.
     explicit HostRecorder(Begin begin, std::function<void()> on_thread = {});
@@ -105,7 +105,7 @@ private:
     static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< generation that no recorder has
     struct LocalThread {
         std::uint64_t generation;
-        Thread* thread; ///< owned by the thread, see own()
+        Thread* thread; ///< owned by the thread; see own()
         bool ending;    ///< the thread is ending, and its memory was returned
         std::uint8_t refused;
         std::uint64_t lost; ///< records made before the thread had memory
@@ -158,7 +158,7 @@ private:
         });
     }
 
-    // Needs no allocation when a thread first uses it: if that failed, the C library would end the job.
+    // Needs no allocation when a thread first uses it: if an allocation failed there, the C library would end the job.
     [[gnu::tls_model("initial-exec")]] static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false,
                                                                                                0, 0};
 

@@ -84,7 +84,8 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kBeingWritten = 0; ///< otherwise a slot's stamp is its number plus 1
+    static constexpr std::uint64_t kBeingWritten = 0; ///< stamp of a slot that is being written; otherwise the stamp is
+                                                      ///< the slot's number plus 1
     static constexpr std::size_t kCacheLine = 64;
     static constexpr std::size_t kSlotBytes = (Words + 1) * sizeof(std::uint64_t);
 

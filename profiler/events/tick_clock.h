@@ -25,7 +25,7 @@ namespace bubblescope::profiler {
 [[nodiscard]] bool countsEvenly();
 
 /// The cheapest clock, for the hot path: it costs half as much as CLOCK_MONOTONIC if the time stamp counter can be
-/// used. Its unit is known only to TickMap.
+/// used. Only TickMap can convert its unit.
 class TickClock {
 public:
     explicit TickClock(bool counter = countsEvenly()) : counter_(counter) {}

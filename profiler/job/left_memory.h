@@ -17,16 +17,16 @@ namespace bubblescope::profiler {
 /// saving them.
 struct LeftByProcess {
     DescribedProcess described;
-    bool recorded = false;        ///< true if the process recorded anything
-    bool regular = false;         ///< true if the process wrote all its records itself
-    bool written = false;         ///< the remaining records are now in its file
-    bool gpu_unknown = false;     ///< CUPTI's buffers were lost, with unknown content
-    bool unwatched = false;       ///< the process ended without reporting its counts, and no watcher had mapped its
-                                  ///< memory
-    std::int64_t stated_lost = 0; ///< number of adapter events lost with the process
-    CaptureWriter::Stated stated; ///< amounts that the process's files must contain
-    perfetto::CaptureCounts
-        counts;          ///< including all losses; valid if something was recorded and the process did not end normally
+    bool recorded = false;          ///< true if the process recorded anything
+    bool regular = false;           ///< true if the process wrote all its records itself
+    bool written = false;           ///< true if the remaining records are now in the process's file
+    bool gpu_unknown = false;       ///< CUPTI's buffers were lost, with unknown content
+    bool unwatched = false;         ///< the process ended without reporting its counts, and no watcher had mapped its
+                                    ///< memory
+    std::int64_t stated_lost = 0;   ///< number of adapter events lost with the process
+    CaptureWriter::Stated stated;   ///< amounts that the process's files must contain
+    perfetto::CaptureCounts counts; ///< counts including all losses; valid if something was recorded and the process
+                                    ///< did not end normally
     std::string message; ///< reason why the process could not write, or why its records cannot be saved
     std::string signal;  ///< signal that ended the process; empty if there was none, or if unknown
 };

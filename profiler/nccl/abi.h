@@ -107,7 +107,7 @@ struct P2pV2 { ///< and in version 3
     std::size_t count;
     int peer;
 };
-struct CollV4 { ///< and in version 5, which appends a parent group
+struct CollV4 { ///< also used in version 5, which appends a parent group
     std::uint64_t sequence;
     const char* function;
     const void* send;
@@ -168,7 +168,7 @@ static_assert(offsetof(CollApi, stream) == 32 && offsetof(P2pApi, stream) == 24)
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
-struct TableV1 { ///< and in versions 2 and 3
+struct TableV1 { ///< also used in versions 2 and 3
     const char* name;
     Result (*init)(void** context, int* mask);
     Result (*start_event)(void* context, void** handle, void* descriptor);

@@ -8,8 +8,8 @@
 
 namespace bubblescope::profiler::nccl {
 
-/// Sets the destination of this process's NCCL events, and the kinds to request (bits of abi::Event). Both must live as
-/// long as the process. If `recorder` is null, the plugin declines, and NCCL does not call it again.
+/// Sets the destination of this process's NCCL events, and the kinds to request (bits of abi::Event). Both arguments
+/// must live as long as the process. If `recorder` is null, the plugin declines, and NCCL does not call it again.
 void sendEventsTo(HostRecorder* recorder, Communicators& communicators, std::uint32_t mask);
 
 /// The tables that NCCL looks up by name in the library. The handle of an event is its number, so an event needs no

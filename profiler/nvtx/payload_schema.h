@@ -21,7 +21,7 @@ struct PayloadField {
 class PayloadSchemas {
 public:
     /// Copies a schema that a program registers. Returns the number with which payloads refer to the schema: the
-    /// program's number if it provides one, otherwise a new one.
+    /// program's number if it provides one, otherwise a new number.
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 

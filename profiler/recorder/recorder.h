@@ -26,7 +26,7 @@ struct RecorderConfig {
     std::vector<Rank> ranks;             ///< ranks recorded here, as numbers in the whole run; empty = all
     ProcessInfo process = thisProcess(); ///< the recording process
     std::size_t ring_capacity = std::size_t{1} << 14; ///< capacity in records per rank
-    /// Longest time that a record stays only in memory, from which it is lost if the process is killed. Rings that fill
+    /// Maximum time for which a record is only in memory, where it is lost if the process is killed. Rings that fill
     /// quickly are drained sooner. 0 = write only when flush() is called.
     std::chrono::milliseconds flush_interval{50};
     /// Interval at which the recorder's thread records both clocks of the host, so that the files of several hosts can
@@ -78,10 +78,10 @@ public:
     /// Writes exchanges of clock readings into the file of the asking rank, which must be recorded here.
     void addPings(std::span<const Ping> pings);
 
-    /// Writes a check that found a mismatch, see TraceSegmentWriter. `rank` must be recorded here.
+    /// Writes a check that found a mismatch; see TraceSegmentWriter. `rank` must be recorded here.
     void addCheck(Rank rank, const CheckRecord& check);
 
-    /// Number of records that were lost because newer ones overwrote them in a full ring.
+    /// Number of records that were lost because newer records overwrote them in a full ring.
     [[nodiscard]] std::int64_t dropped() const;
     /// The existing files; if size is limited, each rank's most recent files.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
@@ -108,7 +108,7 @@ private:
     std::vector<TraceSegmentWriter> writers_;
     std::vector<bool> failed_;                   ///< by index in ranks_
     std::vector<std::int64_t> reported_dropped_; ///< losses written to the files, by index in ranks_
-    bool closed_ = true;                         ///< also true before all files exist
+    bool closed_ = true;                         ///< true after close(), and before all files exist
     std::vector<SliceRecord> batch_;
     double fullest_ = 0; ///< fill level of the fullest ring at the last flush, 0 to 1
 

@@ -65,11 +65,11 @@ public:
                                                            perfetto::SegmentLimits limits = {});
 
     /// Appends a batch, with one write per file; sorts it in place. The order within a batch does not matter; a slice
-    /// that overlaps an earlier one of its track goes to the next lane. Error: Run, naming the file.
+    /// that overlaps an earlier slice on its track goes to the next lane. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
 
-    /// Appends device activity of this rank, in any order, on tracks below those of its ops. Error: Run, naming the
-    /// file.
+    /// Appends device activity of this rank, in any order, on tracks below the tracks of its ops. Error: Run, naming
+    /// the file.
     [[nodiscard]] Status append(std::span<const DeviceSlice> slices);
 
     /// Appends an exchange of clock readings for which this rank asked.

@@ -17,7 +17,7 @@ namespace bubblescope::profiler {
 /// Each use has an accessor: lateness() and exposedComm() for ops, firstDigest() and secondDigest() for checks and
 /// digests, peer() for transfers, layer() for checks and digests.
 ///
-/// In a ring a record is stored as eight 64-bit words, see word() and fromWords(). The words are built with shifts
+/// In a ring, a record is stored as eight 64-bit words; see word() and fromWords(). The words are built with shifts
 /// instead of byte copies, so that the compiler keeps the fields of a new record in registers. Bytes stored with one
 /// size and loaded with another would stall the processor for as long as writing the whole record takes.
 struct SliceRecord {
@@ -41,7 +41,7 @@ struct SliceRecord {
     Verdict verdict = Verdict::Open;
     CheckedTensor tensor = CheckedTensor::Output;
 
-    /// Only for records of category Op, see OpDetails.
+    /// Only for records of category Op; see OpDetails.
     [[nodiscard]] TimeNs lateness() const { return TimeNs{std::bit_cast<std::int64_t>(first_value_)}; }
     [[nodiscard]] TimeNs exposedComm() const { return TimeNs{std::bit_cast<std::int64_t>(second_value_)}; }
     /// Only for records of category Check or Digest; secondDigest() only for Check.
@@ -134,7 +134,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Only for records of category Check. The rank is not in the record, but is that of the file.
+    /// Only for records of category Check. The record does not contain the rank, which is the file's rank.
     [[nodiscard]] CheckRecord asCheck() const {
         CheckRecord out;
         out.kind = check;

@@ -65,7 +65,7 @@ public:
     /// returns.
     [[nodiscard]] virtual bool sharesHostMemory() const { return false; }
 
-    /// The device's id, which stays the same after restarts; empty if it has none.
+    /// The device's id, which stays the same after restarts; empty if the device has no id.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
     /// Size of the device's memory in bytes; nothing if there is no separate limit.
@@ -78,7 +78,7 @@ public:
     /// Number of the device's processors; 0 if unknown.
     [[nodiscard]] virtual int processors() const { return 0; }
     /// Divides the device into equal parts: work on a part's streams runs only on that part's processors. Memory and
-    /// events are shared, and results are bit-identical. Error: Run, with the reason, if it cannot be divided.
+    /// events are shared, and results are bit-identical. Error: Run, with the reason, if the device cannot be divided.
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
         return runError("this device cannot be partitioned");
     }
@@ -86,7 +86,7 @@ public:
     /// Must be called by every thread before any other function.
     virtual void bindThread() = 0;
 
-    /// Returns memory aligned for any type. Does not wait for queued work, but is slow: see MemoryPool.
+    /// Returns memory aligned for any type. Does not wait for queued work, but is slow; see MemoryPool.
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 

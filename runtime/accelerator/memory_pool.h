@@ -59,7 +59,7 @@ private:
 /// shares the host's memory, freed memory is released immediately.
 ///
 /// Buffers may be freed by any thread that may submit work to the stream that used them last (but not while a graph is
-/// recorded from this stream). take() is for the thread that submits work to the home stream.
+/// recorded from that stream). Only the thread that submits work to the home stream may call take().
 class MemoryPool {
 public:
     /// `spare` is the number of buffers of each size that stay unused while other streams may still use them.

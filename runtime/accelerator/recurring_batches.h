@@ -54,7 +54,7 @@ class RecurringBatches {
 public:
     explicit RecurringBatches(std::size_t kept) : kept_(kept) {}
 
-    /// The object made for these arguments; null if there is none.
+    /// The object made for these arguments; null if there is no such object.
     [[nodiscard]] Made* find(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         for (auto entry = entries.begin(); entry != entries.end(); ++entry) {

@@ -31,9 +31,9 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 }
 
 #ifdef __CUDA_ARCH__
-/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has one, which makes it several times as slow. With
-/// the errors that PTX specifies for the two instructions, and with rounding, the error is at most 2e-6 of a result
-/// above 1e-6, and at most 5e-7 absolute. For large |x|, the result is 0 or 2. NaN stays NaN.
+/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has one, which makes it several times as slow. From
+/// the errors that PTX specifies for the two instructions, and from rounding, the relative error is at most 2e-6 for
+/// results above 1e-6, and the absolute error at most 5e-7. For large |x|, the result is 0 or 2. NaN stays NaN.
 __device__ inline float fastOnePlusTanh(float x) {
     float power = 0;
     float inverse = 0;
@@ -68,7 +68,7 @@ BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #endif
 }
 
-/// 1 + tanh x. A host adds the two numbers; on a GPU the error is below 2e-6 of a result above 1e-6.
+/// 1 + tanh x. A host adds the two numbers; on a GPU, the relative error is below 2e-6 for results above 1e-6.
 BUBBLESCOPE_PORTABLE inline float onePlusTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x);

@@ -7,10 +7,10 @@
 namespace bubblescope::runtime {
 
 // A kernel is a small value object with pointers and sizes that defines the computation of one element. A form defines
-// how the elements are distributed; there are five. A GPU assigns each element to a thread
-// (runtime/backend/cuda/kernels.cu), a CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp).
-// Sums of floats never use atomics, so their order depends only on the form and the type of processor. The elements of
-// a kernel are independent of each other.
+// how the elements are distributed; there are five forms. A GPU assigns each element to a thread
+// (runtime/backend/cuda/kernels.cu); a CPU processes the elements in vectorised loops
+// (runtime/backend/cpu/cpu_device.cpp). Sums of floats never use atomics, so their order depends only on the form and
+// the type of processor. The elements of a kernel are independent of each other.
 
 /// True if a kernel's arguments differ for each op of a kind, so that it cannot be part of a recurring batch. Such a
 /// kernel declares using Varies = void;
@@ -65,8 +65,9 @@ struct RowForm {};
 inline constexpr int kLanes = 256;
 
 /// The distribution of a row over GPU threads: it belongs to `lanes` threads, where lane l has the terms i with i / run
-/// % lanes = l. A lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the
-/// sums of the warps are added in order. All this depends only on the kernel's type and the length of its rows.
+/// % lanes = l. A lane adds its terms in ascending order, and a warp adds the sums of its lanes in a butterfly
+/// reduction. The sums of the warps are then added in order. The distribution depends only on the kernel's type and the
+/// length of its rows.
 struct RowLanes {
     int lanes;
     int run;

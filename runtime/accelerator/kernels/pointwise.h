@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 
 // T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (one row per
-// token), weights are column-major, as on the host.
+// token), and weights are column-major, as on the host.
 
 /// values[i] = scale · a number in [-1, 1) from the sequence `base`. The values form runs whose starts in the sequence
 /// are `stride` apart.
