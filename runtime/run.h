@@ -35,7 +35,8 @@ struct RunConfig : EngineConfig {
     bool adapt = false;
     bool adapt_waits = false;            ///< see OrderAdapter
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
-    /// Records device activity in addition to the ops; may be null. It must be started before the backend is opened.
+    /// Records device activity in addition to the ops; may be null. The recorder must be started before the backend is
+    /// opened.
     std::shared_ptr<profiler::KernelRecorder> kernels;
     std::filesystem::path out_dir; ///< folder for one trace file per rank; empty = record nothing
     /// Maximum size of a rank's trace. The trace is written in parts of a quarter of that size, and the oldest part is

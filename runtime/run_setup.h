@@ -19,22 +19,22 @@ namespace bubblescope::runtime {
 class CheckSetup;
 class Transport;
 
-// Functions shared by all ways to run: threads of one process, processes, and the tests' reference.
+// Functions shared by all execution modes: threads of one process, processes, and the tests' reference.
 
 /// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
-/// Checks that these ranks, which share a device, can fit into its memory. Counts the minimum that they hold: weights,
-/// gradients, the optimizer's moments, and the activations at the peak of the order. Error: Usage.
+/// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that they hold:
+/// weights, gradients, the optimizer's moments, and the activations at the peak of the order. Error: Usage.
 [[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
 
-/// The checks of a run. The only place where the runtime's root folder depends on runtime/checks: a build without
-/// checks compiles no_checks.cpp instead of run_checks.cpp.
+/// The checks of a run. This is the only place where the runtime's root folder depends on runtime/checks: a build
+/// without checks compiles no_checks.cpp instead of run_checks.cpp.
 class RunChecks {
 public:
     /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless that is null. Returns null for a
-    /// run without checks. References must outlive the result. Errors: those of studyAadiff(); Usage, if the program
-    /// was built without checks.
+    /// run without checks. References must outlive the result. Errors: see studyAadiff(); Usage, if the program was
+    /// built without checks.
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);
 
@@ -52,7 +52,7 @@ private:
     std::unique_ptr<CheckSetup> setup_;
 };
 
-/// The reason why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if it was merely stopped.
+/// The reason why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if the run was only stopped.
 [[nodiscard]] std::string failureOf(const Error& error);
 
 /// Opens a recorder for the ranks of this process, or for all ranks if `ranks` is empty; null if the run records
@@ -60,7 +60,8 @@ private:
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
 
-/// Sends the kernels of a run to the recorder's ranks, or to rank `only`. Does nothing if either is missing.
+/// Sends the kernels of a run to the recorder's ranks, or to rank `only`. Does nothing without kernels or without a
+/// recorder.
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
 /// Returns the parts that the engine needs for the ranks of these transports. `recorder`, `checks` and `divided` may be
@@ -69,13 +70,13 @@ void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::o
                                       profiler::Recorder* recorder, RunChecks* checks,
                                       DividedDevice* divided = nullptr);
 
-/// A step's loss: the sum of its shares, in the order that all ways to run use.
+/// A step's loss: the sum of its shares, in the order used by all execution modes.
 [[nodiscard]] double lossOf(const std::vector<double>& shares);
 
-/// By replica and tensor rank, see RunMesh::laneOf(), then by stage.
+/// By replica and tensor rank (see RunMesh::laneOf()), then by stage.
 using TrainedStages = std::vector<std::vector<std::unique_ptr<StageModel>>>;
 
-/// The digest of the model; `hashes` are those of its copies, which must be equal. Error: Run, if they differ.
+/// The digest of the model; `hashes` are the digests of its copies, which must be equal. Error: Run, if they differ.
 [[nodiscard]] Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes);
 
 /// The digest of stages that are all in this process. There is a copy of the model for each replica and each of its

@@ -41,7 +41,7 @@ public:
     /// Stops a running search and waits for it.
     ~OrderAdapter();
 
-    /// Adds a step's times, and returns the order that should replace the current one, if any.
+    /// Adds a step's times, and returns the order that should replace the current order, if any.
     [[nodiscard]] std::optional<RunOrder> learn(const StepTimeline& step);
 
     [[nodiscard]] const std::vector<OrderChange>& changes() const { return changes_; }

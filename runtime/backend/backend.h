@@ -75,9 +75,9 @@ public:
             std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
     [[nodiscard]] const std::string& name() const { return name_; }
-    /// The id of this process's device, which stays the same after restarts: "GPU-3f…"; empty if there is none.
+    /// The id of this process's device, which stays the same after restarts: "GPU-3f…"; empty if the device has no id.
     [[nodiscard]] std::string device() const { return device_->uuid(); }
-    /// Nothing if the device has no memory of its own or does not report its size.
+    /// Memory of the device; nothing if the device has no separate memory or does not report the size.
     [[nodiscard]] std::optional<DeviceMemory> memory() const;
     /// True if attention over heads of this width needs no memory for scores.
     [[nodiscard]] bool fusesAttention(std::int64_t head_width) const {

@@ -50,8 +50,8 @@ private:
 /// One rank's share of an accelerator: a stream for computations, one for incoming transfers in each direction, and
 /// memory for them. Calls of the rank's stages only queue their work, whose times are known after the step. Several
 /// ranks may share a device. A transfer between such ranks is a copy made by the receiving rank's stream as soon as the
-/// sender has computed the tensor, while both continue to compute. A tensor from another process has either arrived
-/// already, or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
+/// sender has computed the tensor, while both continue to compute. A tensor from another process has already arrived,
+/// or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
 ///
 /// Used by the rank's thread. Failures are reported as exceptions.
 class RankQueue final : public ComputeQueue {
@@ -86,7 +86,7 @@ public:
         return std::static_pointer_cast<RankQueue>(shared_from_this());
     }
 
-    /// Call it first, and on the rank's thread.
+    /// Must be called first, on the rank's thread.
     void bindThread() { device().bindThread(); }
 
     /// Call it before an op. After limitAhead(ops), it waits until the device has at most `ops` further ops to execute.
@@ -94,7 +94,7 @@ public:
     /// Begins a step; call it while no rank has work queued. Times are recorded from then on.
     void beginStep();
     /// Transfers a tensor that was handed over to this rank, for the op that begins next. The transfer is queued, and
-    /// work queued afterwards waits for it. With a latency, the transfer takes at least that long. A tensor of the rank
+    /// work queued afterwards waits for it. With a latency, the transfer takes at least that time. A tensor of the rank
     /// itself is returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
     /// The work queued between beginOp() and endOp() is an op. With a nominal time, the device is kept busy until that
@@ -104,8 +104,8 @@ public:
     void endOp();
     /// Marks that the op has reached a sum. Call it before the op's part is handed over.
     void beginSum();
-    /// Adds parts in order, both this rank's and those that other ranks have handed over, and makes the work queued
-    /// afterwards wait for the sum. With a latency, the sum takes at least that long after the last part has been
+    /// Adds the parts of this rank and of the other ranks in order, and makes the work queued afterwards
+    /// wait for the sum. With a latency, the sum ends at least that time after the last part was
     /// computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
@@ -115,12 +115,12 @@ public:
 
     /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// Adds a stream other than the queue's own on which work for the rank runs, such as that of a link. Call it on
+    /// Adds a stream other than the queue's own on which work for the rank runs, such as a link's stream. Call it on
     /// this rank's thread, between steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
 
-    /// From now on the host queues at most `ops` ops beyond the one that the device is executing. If peers are other
+    /// From now on, the host queues at most `ops` ops beyond the op that the device is executing. If peers are other
     /// processes, nothing else prevents the host from queueing a whole step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
@@ -138,11 +138,11 @@ public:
     /// everything that the rank has queued so far. With a nominal time, the queue is kept busy until that time has
     /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
-    /// True if a tensor that was handed over can be used here at `now`. With a latency, it must have been ready for
-    /// that long.
+    /// True if a tensor that was handed over can be used here at `now`. With a latency, the tensor must have been ready
+    /// for at least that time.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
-    /// Copies a digest from another rank's device to this rank's, after everything that this rank has queued so far.
-    /// The original must not be freed before the copy is complete.
+    /// Copies a digest from another rank's device to this rank's device, after everything that this rank has queued so
+    /// far. The original must not be freed before the copy is complete.
     [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
@@ -158,7 +158,7 @@ public:
                                        Storage storage) override;
     /// True if the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return times_hand_overs_ || checks_ != nullptr; }
-    /// Makes the queue record that time for all tensors. Call it before the first step.
+    /// Makes the queue record the time at which each tensor was ready. Call it before the first step.
     void timeHandOvers() { times_hand_overs_ = true; }
     /// Discards the ops recorded so far if their times are not needed.
     void forgetOps() {
@@ -172,8 +172,8 @@ public:
     /// Keeps a tensor that another thread has finished with until this rank's thread frees its memory. This rank's
     /// stream may have used the tensor last, and only this rank's thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
-    /// Frees the tensors passed to freeLater(). For this rank's thread, or when no other thread uses the queue any
-    /// more.
+    /// Frees the tensors passed to freeLater(). Call it on this rank's thread, or after all other threads have stopped
+    /// using the queue.
     void freeReturned();
     /// Peak device memory of the rank, for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;

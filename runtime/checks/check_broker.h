@@ -66,7 +66,7 @@ public:
     [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
     virtual void ask(std::shared_ptr<Question> question) = 0;
-    /// A question that `rank` may answer; null if there is none.
+    /// A question that `rank` may answer; null if there is no such question.
     [[nodiscard]] virtual std::shared_ptr<Question> nextQuestion(Rank rank) = 0;
     virtual void answer(const std::shared_ptr<Question>& question) = 0;
     /// The reply to a question that was asked before the end of this step. The broker forgets the question if the reply
@@ -76,14 +76,14 @@ public:
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
     [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
     virtual void offer(Rank from, ShippedLayer layer) = 0;
-    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is none.
+    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is no such offer.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
     /// The results of a rank's offers since the last call.
     [[nodiscard]] virtual std::vector<RemoteResult> takeResults(Rank rank) = 0;
 
     /// Sends a verdict on another rank to the process that writes that rank's trace. Returns false if the caller must
-    /// write it.
+    /// write the verdict.
     [[nodiscard]] virtual bool sendVerdict(Rank /*world*/, const CheckRecord& /*check*/) { return false; }
     /// The verdicts of other ranks on the broker's rank since the last call.
     [[nodiscard]] virtual std::vector<CheckRecord> takeVerdicts() { return {}; }

@@ -17,12 +17,12 @@ public:
 
     /// Executes all parts of a layer's op in order, and writes `record`, which must be set to Skipped. `nominal` has
     /// the same meaning as in ReexecutionCosts. Stops when the input that the rank is waiting for has arrived. Returns
-    /// true if it obtained a result.
+    /// true if a result was obtained.
     bool check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
-    /// Executes a part twice more. A transient fault of the first execution cannot affect both, so if they differ, the
-    /// part is not deterministic. `clock` is used on a device; it is null on the host, where this happens within the op
-    /// that began at `op_begin`.
+    /// Executes a part twice more. A transient fault of the first execution cannot affect these repetitions, so if they
+    /// differ, the part is not deterministic. `clock` is used on a device; it is null on the host, where this happens
+    /// within the op that began at `op_begin`.
     void tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock);
 
 private:

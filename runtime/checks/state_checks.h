@@ -50,7 +50,7 @@ private:
 
     CheckContext& context_;
     std::map<std::pair<Stage, int>, LayerResult>
-        weights_; ///< digests when last written, by layer; may be missing for some layers, see above
+        weights_; ///< digests of the weights when last written, by layer; may be missing for some layers, see above
     std::size_t next_layer_ = 0;
     TimeNs weights_time_{0};
 };

@@ -22,8 +22,8 @@ public:
     void sleepUntil(TimeNs time) override;
 };
 
-/// A name shared by all processes on a machine until it restarts. This is also the scope of CLOCK_MONOTONIC, so clocks
-/// with equal names show the same time.
+/// A name shared by all processes on a machine until the machine restarts. This is also the scope of CLOCK_MONOTONIC,
+/// so clocks with equal names show the same time.
 [[nodiscard]] std::string systemClockName();
 
 /// Makes the system wake the calling thread from sleeps as punctually as possible.

@@ -35,7 +35,7 @@ public:
     virtual void progress() = 0;
     /// A message that has arrived or, on a device, whose transfer is queued.
     [[nodiscard]] virtual std::optional<Arrived> take(Rank from, const MessageKey& key) = 0;
-    /// The time at which a message was sent that has not been taken yet; nothing if it has not arrived or the time is
+    /// Sending time of a message that has not been taken yet; nothing if the message has not arrived or the time is
     /// unknown.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) const { return {}; }
     /// See Transport. Times are not translated.
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
     /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
-    /// Call it when the run has ended early. Releases everything that waits, on the host or on a device. May be called
+    /// Call it when the run has ended early. Releases all waiting work on the host and on devices. May be called
     /// again.
     virtual void abort() {}
 };
@@ -53,7 +53,7 @@ public:
 /// program on machines of the same kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
-        Alive,   ///< the sender's activity; times are ages
+        Alive,   ///< the sender's activity; times are relative to the time of sending
         Arrive,  ///< to the root: the sender's time
         Release, ///< from the root: the latest time of all ranks
         Ping,    ///< requests the receiver's clock

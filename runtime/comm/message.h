@@ -43,7 +43,7 @@ struct MessageDigests {
 
 struct Message {
     Tensor tensor;
-    TimeNs sent{0}; ///< end of the op that produced it, on its device clock
+    TimeNs sent{0}; ///< end of the op that produced the tensor, on its device clock
     std::optional<MessageDigests> digests{};
     /// The source of the content's digest, if a device has not computed it yet. Only used within a process.
     std::shared_ptr<const DeviceSnapshot> late{};

@@ -27,7 +27,7 @@ struct ProcessTransportConfig {
     int size = 1;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog; several heartbeats are sent within this time
-    /// True if this process's clock differs from the root's.
+    /// True if this process's clock differs from the root's clock.
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
@@ -153,7 +153,7 @@ private:
 };
 
 /// Decides whether all processes can continue. Each process passes its status before the processes wait for each other
-/// in a run. Returns this process's error if it has one, otherwise that of the first process that cannot continue,
+/// in a run. Returns this process's error if it has one, otherwise the error of the first process that cannot continue,
 /// otherwise success.
 [[nodiscard]] Status agree(Status own, ProcessTeam& team);
 

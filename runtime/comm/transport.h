@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime {
 
-/// The activity of a rank. Times are on its host's clock.
+/// The activity of a rank. Times are on the clock of the rank's host.
 struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< creating its stages
@@ -48,7 +48,7 @@ struct HostLoad {
 
     /// True if there are more ranks than cores.
     [[nodiscard]] bool coresAreShort() const { return ranks > cores; }
-    /// True if, in addition, the other ranks keep all cores busy.
+    /// True if there are more ranks than cores, and the other ranks keep all cores busy.
     [[nodiscard]] bool crowded() const { return coresAreShort() && busy >= cores; }
 };
 
@@ -71,7 +71,7 @@ public:
     /// Unannounced messages may be received as well.
     virtual void expect(std::span<const Expected> messages) = 0;
 
-    /// Takes over the message and never waits for the receiver. `to` may be this rank.
+    /// Takes ownership of the message and never waits for the receiver. `to` may be this rank.
     virtual void send(Rank to, const MessageKey& key, Message message) = 0;
 
     /// Waits for the message; returns nothing if the run has ended.
@@ -117,7 +117,7 @@ public:
 /// Records whether and why a run has ended early. Thread-safe.
 class RunEnd {
 public:
-    /// Keeps the first error. Returns false if there was one already.
+    /// Keeps the first error. Returns false if an error was already set.
     bool set(Error error) {
         const std::lock_guard lock(mutex_);
         if (error_) return false;

@@ -13,13 +13,15 @@ namespace bubblescope::runtime {
 /// A rank's actions on the activations that its forwards store; see ActionKind::Offload and the following kinds.
 class ActivationMoves {
 public:
-    /// `actions` are those of LoweredSchedule, which checkActions() accepts; empty = the rank keeps all activations.
+    /// `actions` comes from LoweredSchedule and must have passed checkActions(); empty = the rank keeps all
+    /// activations.
     ActivationMoves(const std::vector<std::vector<Action>>& actions, const Schedule& order, Rank rank);
 
     [[nodiscard]] bool none() const { return before_.empty(); }
     /// The actions before the op at this index of the rank's list, except for recomputedIn().
     [[nodiscard]] std::span<const Action> before(std::size_t op) const;
-    /// The RECOMPUTE right before the backward at this index, which becomes part of it; null if there is none.
+    /// The RECOMPUTE right before the backward at this index, which becomes part of it; null if there is no such
+    /// action.
     [[nodiscard]] const Action* recomputedIn(std::size_t op) const;
     /// The micro-batches whose activations a stage recomputes.
     [[nodiscard]] std::set<int> recomputedBy(Stage stage) const;

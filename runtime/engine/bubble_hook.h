@@ -32,11 +32,11 @@ struct BubbleMoment {
 /// error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
-/// The given model or, if it has no times, one in which a forward takes as long as each half of a backward.
+/// The given model or, if it has no times, a model in which a forward takes as long as each half of a backward.
 [[nodiscard]] CostModel timesOrUnits(const CostModel& times);
 
-/// The bubbles of a valid schedule according to the simulation, by rank and in the order of the rank's list, including
-/// the bubble before the first op and the one after the last. See timesOrUnits().
+/// The bubbles of a valid schedule according to the simulation, by rank and in the order of the rank's list. They
+/// include the bubble before the first op and the bubble after the last op. See timesOrUnits().
 [[nodiscard]] std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times);
 
 } // namespace bubblescope::runtime

@@ -34,21 +34,23 @@ struct RunOrder {
 
 /// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; optimizer ops after all others are ignored, as each step ends with one
+    Schedule schedule; ///< must be valid; optimizer ops after all others are ignored, as each step ends with an
+                       ///< optimizer op
     /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine only executes the actions on
     /// activations; it sends, receives and reduces according to its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
     int steps = 3;
     /// True if each rank has an emulated device clock. An op then begins when its inputs have arrived and the device is
-    /// free on that clock, and ends after its nominal time in `times`. If its maths takes longer than that by more than
-    /// `pace_tolerance`, it ends when the maths is done. The lateness of the host is recorded with every op. With a
+    /// free on that clock, and ends after its nominal time in `times`. If the op's maths exceeds that time by more than
+    /// `pace_tolerance`, the op ends when the maths is done. The lateness of the host is recorded with every op. With a
     /// tolerance of 0, every delay of the machine lengthens the op. The default exceeds the wake-up delays of a machine
-    /// with slightly more tasks than cores. An op without a nominal time takes as long as it really does.
+    /// with slightly more tasks than cores. An op without a nominal time takes its real time.
     bool paced = true;
     CostModel times; ///< nominal op times and transfer latency
     TimeNs pace_tolerance{10'000'000};
-    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; RunMesh defines their ranks
-    int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
+    int replicas = 1;          ///< replicas of the pipeline (dp), each with its own micro-batches; RunMesh defines
+                               ///< their ranks
+    int tensor_ranks = 1;      ///< ranks that share each stage (tp), a divisor of the model's heads; see TensorShard
     std::vector<Fault> faults; ///< faults to inject, which are named in the trace; must have passed checkFaults()
     BubbleHook bubble_hook;    ///< empty = none
     /// The policy with which ranks choose their ops. Unless they follow their lists, the schedule is only a hint:
@@ -63,7 +65,7 @@ struct EngineConfig {
 struct EngineParts {
     HostClock& clock;
     StageFactory make_stage;
-    /// The device on which ranks compute instead of the host; it then creates the stages.
+    /// The device on which ranks compute instead of the host; the device then creates the stages.
     struct Devices {
         std::function<std::shared_ptr<RankQueue>()> open; ///< called on each rank's thread
         std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
@@ -88,26 +90,27 @@ struct EngineResult {
     /// For each update of the weights (a step has at least one), the losses of all pipelines, replica by replica; 0 if
     /// a pipeline's last stage is elsewhere.
     std::vector<std::vector<double>> losses;
-    /// The trained stages, by replica and tensor rank, see RunMesh::laneOf(), then by stage; null for stages elsewhere.
+    /// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage; null for stages
+    /// elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
     std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
-    std::int64_t ops = 0;          ///< executed by the ranks of this process, including optimizer ops
+    std::int64_t ops = 0;          ///< number of ops executed by the ranks of this process, including optimizer ops
     std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the host's time
     TimeNs max_lateness{0};
 };
 
 /// Executes the schedule `steps` times, with one thread for each rank of this process. The result depends only
-/// on the lists of ops. The engine does not depend on schedule families, and communicates with other ranks
-/// only over the transport. The two ops of an overlapped pair run as one: they begin when the inputs of both
-/// have arrived, and they end together. In paced runs they take CostModel::overlapped, or the sum of both
+/// on the lists of ops. The engine does not depend on schedule families, and communicates with other ranks only
+/// over the transport. The two ops of an overlapped pair run as one: they begin when the inputs of both have
+/// arrived, and they end together. In paced runs the pair takes CostModel::overlapped, or the sum of both
 /// times.
 ///
 /// Each rank runs its list. Then all ranks run an optimizer op. It begins on all of them when the last gradient on any
 /// rank is complete, as clipping by the global norm requires. It therefore follows the pipeline and fills no bubble. If
-/// two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before the optimizer op,
-/// which takes a transfer's latency. They are summed in the order of DataPlan, so that the copies stay equal. The next
-/// step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op without a nominal
-/// time, such as the optimizer by default, takes the host's time.
+/// two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before the optimizer op.
+/// The exchange takes a transfer's latency. The gradients are summed in the order of DataPlan, so that the copies stay
+/// equal. The next step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op
+/// without a nominal time, such as the optimizer by default, takes the host's time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
 /// rank; ops use the version of the weights that the order gives their micro-batch, and each update has its own data.

@@ -17,8 +17,8 @@ public:
 
     /// Call it before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs none. If `holds` is set in a
-    /// run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.
+    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs no input. If `holds` is set in
+    /// a run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
     /// Sends an op's output to the neighbouring stage, if it has one.
     void sendOutput(const Op& op, Message message);

@@ -30,7 +30,7 @@ struct Arrival;
 /// An op that a device has finished.
 struct DoneOp {
     Op op;
-    TimeNs ready{0}; ///< arrival of the last message that it needed; 0 if it needed none
+    TimeNs ready{0}; ///< arrival of the last message that the op needed; 0 if it needed no message
     TimeNs begin{0};
     TimeNs end{0};
 };
@@ -44,7 +44,7 @@ public:
     virtual ~IdleClock() = default;
 
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// True if all inputs that the rank waits for have arrived. False if this cannot be known.
+    /// True if all inputs that the rank waits for have arrived. Returns false if this is unknown.
     [[nodiscard]] virtual bool arrived() = 0;
     /// Does the work and returns its start and end. On an emulated clock the work takes its nominal time, which may be
     /// 0; otherwise it takes its real time.
@@ -67,7 +67,7 @@ class RankHook : public LayerWatch {
 public:
     /// Called before watch() if the rank computes on this device instead of the host.
     virtual void useDevice(RankQueue& /*device*/) {}
-    /// Passes the rank's stages before the first step. They outlive the hook's last call.
+    /// Passes the rank's stages before the first step. The stages outlive the hook's last call.
     virtual void watch(std::vector<std::pair<Stage, StageModel*>> /*stages*/) {}
 
     virtual void beginStep(int /*step*/, TimeNs /*begin*/) {}
@@ -103,9 +103,9 @@ public:
     [[nodiscard]] virtual bool hasWork(std::size_t /*index*/) const { return false; }
     /// Called when the rank is idle until the op at `index` can begin.
     virtual void onIdle(std::size_t /*index*/, IdleClock& /*clock*/) {}
-    /// Passes the time at which all inputs of the op at `index` had arrived. On a device this is known only at the end
-    /// of the step, and is also passed for steps in which the hook does not work. `idle_since` is then the start of the
-    /// bubble before the op.
+    /// Passes the time at which all inputs of the op at `index` had arrived. On a device, the time is known only at the
+    /// end of the step, and is also passed for steps in which the hook does not work. `idle_since` is then the start of
+    /// the bubble before the op.
     virtual void inputsReady(std::size_t /*index*/, TimeNs /*ready*/, std::optional<TimeNs> /*idle_since*/) {}
     /// Called when the rank's device has finished these ops, and all ranks have reached a barrier since then. The hook
     /// may still do work.

@@ -36,18 +36,18 @@ private:
     /// Calls after_step and next_order if this rank is responsible for them.
     void endStep();
 
-    /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. They begin together, when
+    /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. The ops begin together, when
     /// the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
     [[nodiscard]] Arrivals receiveInputs(std::size_t index);
-    /// The second part of runTogether(). On the host the maths is done here, in the order of the list, and each output
-    /// is sent as soon as it exists. On a device everything is queued without waiting.
+    /// The second part of runTogether(). On the host, the maths is done here, in the order of the list, and each output
+    /// is sent as soon as it is computed. On a device everything is queued without waiting.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     /// Offloads, reloads and recomputes activations before the op at `index`. A recomputation that is not part of an op
     /// takes its forward's nominal time.
     void moveActivations(std::size_t index);
-    /// Recomputes the activations of the backward at `index` if the backward includes that.
+    /// Recomputes the activations of the backward at `index` if the backward includes the recomputation.
     void recomputeFor(std::size_t index);
     /// Computes one op, and lets the hook add to its output.
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
@@ -72,7 +72,7 @@ private:
     [[nodiscard]] TimeNs withSums(TimeNs nominal) const;
     void recordSums(const Op& op, std::size_t first);
 
-    /// Injects the faults due before the ops; throws an exception if one ends the rank.
+    /// Injects the faults due before the ops; throws an exception if a fault ends the rank.
     void injectFaults(std::span<const Op> ops);
     [[noreturn]] void die();
     [[noreturn]] void hang();

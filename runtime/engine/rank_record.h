@@ -16,7 +16,7 @@ struct Arrival {
     Rank from;
     TimeNs sent{0};
     TimeNs time{0};
-    bool local = false; ///< true if it is from the rank itself, without a transfer
+    bool local = false; ///< true if the message is from the rank itself, without a transfer
     std::optional<MessageDigests> digests{};
     std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
 };

@@ -42,7 +42,7 @@ public:
         if (next_ && step >= from_) now_ = std::exchange(next_, nullptr);
         return now_;
     }
-    /// No rank may have called of() for step `from` or a later one.
+    /// No rank may have called of() for step `from` or a later step.
     void set(int from, RunOrder order) {
         auto version = std::make_shared<const Version>(std::move(order));
         const std::lock_guard lock(mutex_);
@@ -76,7 +76,8 @@ struct RunState {
     /// they continue.
     std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
-    std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
+    std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each stage is written by its
+                                                                  ///< rank
 };
 
 struct RankCounts {
@@ -123,7 +124,7 @@ struct RankState {
     [[nodiscard]] TimeNs now() const {
         return clock.paced() && !device ? clock.freeAt() : std::max(clock.freeAt(), parts.clock.now());
     }
-    /// The op before `index` in the list; before the first one, an op without a position.
+    /// The op before `index` in the list; before the first op, an op without a position.
     [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
     /// The number of ops starting at `index` in the list that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
@@ -152,7 +153,7 @@ public:
     void rehearse();
 
     [[nodiscard]] StageModel& at(Stage stage);
-    /// Runs the op on its input and returns its output. Injects faults into both.
+    /// Runs the op on its input and returns its output. Injects faults into the input and the output.
     [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
     /// Offloads, reloads or recomputes activations.
     void move(const Action& action);

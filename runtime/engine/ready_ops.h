@@ -11,15 +11,15 @@
 
 namespace bubblescope::runtime {
 
-/// The ops of a rank that chooses them by readiness (see RankDispatch); it takes inputs as they arrive, in any order.
-/// For the rank's thread.
+/// The ops of a rank that chooses them by readiness (see RankDispatch); the rank takes inputs as they arrive, in any
+/// order. For the rank's thread.
 ///
 /// On an emulated clock, a rank chooses among the inputs that have arrived on that clock when the rank becomes free. If
-/// none has, the rank waits until the host's clock shows the first arrival, so that an input that was sent later but
-/// arrives earlier still counts. A rank on a device chooses after the device has finished its work.
+/// no input has, the rank waits until the host's clock shows the first arrival, so that an input that was sent later
+/// but arrives earlier still counts. A rank on a device chooses after the device has finished its work.
 class ReadyOps {
 public:
-    /// Both must outlive the object.
+    /// Both arguments must outlive the object.
     ReadyOps(RankState& rank, RankExchange& exchange) : rank_(rank), exchange_(exchange) {}
 
     void beginStep();

@@ -45,7 +45,7 @@ public:
         latency_ = latency;
     }
 
-    /// Begins an op, or several that run as one, with `sums` sums in total. `computing` is its activity.
+    /// Begins an op, or several ops that run as one, with `sums` sums in total. `computing` is the op's activity.
     void beginOp(const Activity& computing, int sums);
     /// Like the other beginOp(), but on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
@@ -55,7 +55,7 @@ public:
     /// other ranks.
     void rehearse(bool on) { rehearsing_ = on; }
 
-    /// The time taken by the sums since beginOp(), each counted from the moment when this rank reached it.
+    /// The time taken by the sums since beginOp(), each counted from the time at which this rank reached the sum.
     [[nodiscard]] TimeNs waited() const { return waited_; }
     /// The sums since beginOp(); on a device the spans have no times.
     [[nodiscard]] std::span<const Span> spans() const { return spans_; }

@@ -42,7 +42,7 @@ enum class FaultKind : std::uint8_t {
     Op,     ///< some ops take `factor` times as long, plus `time`
     Jitter, ///< the times of ops vary with a normal distribution of relative deviation `share`
     Link,   ///< transfers from one rank to another take `time` longer
-    Stall,  ///< in each step the first transfer of a link, and those directly after it, arrive `time` late
+    Stall,  ///< in each step the first transfer of a link, and the transfers directly after it, arrive `time` late
     Pause,  ///< the rank pauses for `time` before an op
     Drop,   ///< a fraction `share` of a rank's records is lost
     Flip,   ///< a bit of a tensor is flipped
@@ -65,7 +65,7 @@ enum class FaultStay : std::uint8_t {
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< for a link, the sender
-    FaultRange tensor_ranks; ///< among the ranks that share a stage; the same at both ends of a link
+    FaultRange tensor_ranks; ///< indices among the ranks that share a stage; equal at both ends of a link
     FaultRange peers;        ///< for a link, the receiver
     FaultRange steps;
     OpPattern ops;
@@ -93,10 +93,10 @@ struct Fault {
 ///     die:rank=3,op=F1                        hang:rank=3,op=F1
 ///
 /// Ranks are a number, a range such as 1-3, or * (the default for kinds that do not require one). All kinds accept
-/// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All accept tp=N, which selects one
-/// of the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on chunk 1, F3
-/// the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage, with the text as
-/// `where`; the message names the invalid word.
+/// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All kinds accept tp=N, which
+/// selects one of the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on
+/// chunk 1, F3 the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage, with the
+/// text as `where`; the message names the invalid word.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Checks that everything named by the faults exists: ranks, steps, ops of a rank, tensors. Error: Usage. Layer numbers

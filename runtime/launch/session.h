@@ -13,7 +13,7 @@ namespace bubblescope {
 class LaunchSession {
 public:
     /// With `by_itself` and without MPI, the process connects over TCP to the processes that torchrun or srun started,
-    /// and waits up to a minute for them. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
+    /// and waits up to a minute for them. Errors: Run, if MPI does not start; see also tcpJobOf() and TcpTeam::join().
     [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 
     /// Leaves the job in an orderly way: waits until all processes have reached this point. During stack unwinding, the
@@ -36,7 +36,8 @@ public:
     /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
-    /// Ends all processes of the job immediately, with this exit code. Use it if the others cannot be notified.
+    /// Ends all processes of the job immediately, with this exit code. Use it if the other processes cannot be
+    /// notified.
     [[noreturn]] virtual void abort(int exit_code);
 
 protected:
@@ -47,7 +48,7 @@ private:
     int size_;
 };
 
-/// True if this program can be one of several processes.
+/// True if this program supports jobs of several processes.
 [[nodiscard]] bool builtWithMpi();
 
 /// Holds MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.

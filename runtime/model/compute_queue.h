@@ -15,7 +15,7 @@ class ComputeQueue : public WorkQueue, public std::enable_shared_from_this<Compu
 public:
     /// Settings that suit the device.
     struct Traits {
-        /// Keep the softmax weights of attention for the backward instead of recomputing them: memory then grows with
+        /// Keep the softmax weights of attention for the backward instead of recomputing them. Memory then grows with
         /// the square of the number of tokens.
         bool saves_attention = false;
         /// Compute the weight gradient of a piece separately and then add it to the sum, so that the gradient shown to
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] virtual Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
     /// The inverse. Throws std::logic_error if the tensor does not have that shape, or belongs to another queue.
     [[nodiscard]] virtual Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
-    /// The address of such a tensor's values; throws like take().
+    /// The address of the values of a tensor from give(); throws like take().
     [[nodiscard]] virtual const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                                Storage storage) = 0;
 

@@ -49,8 +49,8 @@ struct StageTask {
     std::vector<Piece> pieces;   ///< pieces that pass through the stage, in the order in which their gradients are
                                  ///< summed
     int slices = 1;              ///< number of slices per micro-batch
-    int microbatches = 1;        ///< number in the whole step over all replicas; gradient and loss are averaged over
-                                 ///< these
+    int microbatches = 1;        ///< micro-batches in the whole step over all replicas; gradient and loss are averaged
+                                 ///< over them
     TensorShard shard{};         ///< the part of the stage on this rank; the whole stage by default
     LayerWatch* watch = nullptr; ///< observes ops; null = none
     std::set<Piece> recomputed = {}; ///< pieces whose F keeps only the input, because recompute() follows

@@ -39,11 +39,11 @@ public:
 
     /// `qkv` holds `tokens` rows; `earlier` contains the rows of the preceding slices, in order. Fills `saved` with the
     /// softmax weights if they are kept (one row per query: batch, head, query, key). For fused attention, `saved`
-    /// contains the logarithms of their sums before division, in float.
+    /// contains the logarithms of the weights' sums before division, in float.
     [[nodiscard]] Buffer attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                                 Buffer& saved) const;
     /// The gradient of `qkv`, plus the gradient from later slices unless that is empty (keys and values in float).
-    /// Gradients for earlier slices are added to their own gradients. Overwrites the kept weights.
+    /// Gradients for earlier slices are added to the gradients of those slices. Overwrites the kept weights.
     [[nodiscard]] Buffer gradient(const Buffer& output_grad, const Buffer& qkv, std::span<const Buffer* const> earlier,
                                   std::int64_t tokens, const Saved& saved, const Buffer& later_grad,
                                   std::span<Buffer* const> earlier_grads) const;
@@ -74,7 +74,7 @@ private:
     void scatter(const float* gathered, int sequence, std::span<Buffer* const> earlier_grads, Buffer& grad,
                  std::int64_t rows) const;
     [[nodiscard]] AttentionSizes sizes(std::int64_t rows, std::int64_t seen) const;
-    /// Queries, keys and values of all sequences; their keys and values include those of earlier slices.
+    /// Queries, keys and values of all sequences; the keys and values include earlier slices.
     struct FusedInput;
     void attendFused(const FusedInput& input, Buffer& output, Buffer& logs) const;
     void gradientFused(const FusedInput& input, const Buffer& output_grad, const Saved& saved, Buffer& grad,
@@ -141,7 +141,7 @@ private:
 // The first and last layer of a GPT, with interfaces like TransformerBlock's.
 
 /// The first layer: the sum of the token embedding and the position embedding. Its parameters are the two tables; the
-/// gradient of its input equals that of its output.
+/// gradient of its input equals the gradient of its output.
 template <class T>
 class Embedding {
 public:
@@ -160,7 +160,7 @@ private:
 };
 
 /// The last layer: a normalisation, a linear layer that computes logits, and the cross-entropy with the next tokens.
-/// Its parameters are those of the normalisation and the linear layer.
+/// Its parameters belong to the normalisation and the linear layer.
 template <class T>
 class Head {
 public:
@@ -178,7 +178,7 @@ public:
     explicit Head(const Layers<T>& layers) : layers_(layers) {}
 
     /// `targets` holds one int per row. Writes the piece's share of its micro-batch's mean loss to `loss`; gradients
-    /// are those of this share.
+    /// are for this share.
     void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, double* loss) const;
     /// Fills `normalised_grad`.
     [[nodiscard]] Buffer backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const;

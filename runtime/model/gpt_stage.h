@@ -14,12 +14,12 @@
 namespace bubblescope::runtime {
 
 /// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
-/// the seed and the block's number in the whole model, data on the seed, step and micro-batch. The computed numbers do
-/// not depend on the division of blocks into stages, or on the assignment of stages to ranks. If micro-batches of
-/// sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1. Attention uses the
-/// preceding slices, so slices must pass through a stage in order, and return in the opposite order. If ranks share the
-/// stage, each has a GptStage (see TensorShard). Parameters held by all these ranks stay bit-identical, because all
-/// ranks compute them from equal numbers.
+/// the seed and the block's number in the whole model, and data depends on the seed, step and micro-batch. The computed
+/// numbers do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
+/// micro-batches of sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1.
+/// Attention uses the preceding slices, so slices must pass through a stage in order, and return in the opposite order.
+/// If ranks share the stage, each has a GptStage (see TensorShard). Parameters held by all these ranks stay
+/// bit-identical, because all ranks compute them from equal numbers.
 ///
 /// Each op is one call. Calls queue their work and return; on the CPU, the work is complete by then. The activations
 /// and gradients that a stage receives and returns belong to its queue.
@@ -130,7 +130,7 @@ private:
     Buffer text_copy_;                    ///< on the first and last stage, if the device cannot read host memory
     const unsigned char* text_ = nullptr; ///< address from which the device reads the text
     Buffer losses_;                       ///< on the last stage: each piece's share of its micro-batch's loss
-    std::vector<bool> has_loss_;          ///< by piece, for pieces since takeLoss()
+    std::vector<bool> has_loss_;          ///< by piece: true for pieces with a loss since takeLoss()
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;
     std::int64_t step_ = 0;        ///< number of updates so far

@@ -13,8 +13,8 @@ struct KnownAnswer {
     std::uint64_t digest = 0; ///< digest of the result
 };
 
-/// A matrix product, sums of columns, and a copy, computed by the code that layers use. Their inputs are small
-/// integers, so every sum is exact in single precision: the result does not depend on the order of additions, and is
+/// A matrix product, sums of columns, and a copy, computed by the code that layers use. All inputs are small integers,
+/// so every sum is exact in single precision. The result therefore does not depend on the order of additions, and is
 /// equal on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 

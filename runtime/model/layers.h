@@ -60,9 +60,9 @@ struct LayerPlace {
     }
 };
 
-/// The operations of a transformer's layers. Each has a forward, a gradient of the input and a gradient of the weights,
-/// so that schedules can run the last two separately. Matrices have one row per token and are stored as T. Results
-/// depend only on the arguments.
+/// The operations of a transformer's layers. Each operation has a forward, a gradient of the input and a gradient of
+/// the weights, so that schedules can run the two gradients separately. Matrices have one row per token and are stored
+/// as T. Results depend only on the arguments.
 template <class T>
 class Layers {
 public:

@@ -16,7 +16,7 @@ namespace bubblescope::runtime {
 struct OptimizerConfig {
     enum class Rule : std::uint8_t { AdamW, Sgd, Muon };
 
-    Rule rule = Rule::AdamW; ///< devices with their own memory support only AdamW
+    Rule rule = Rule::AdamW; ///< devices with separate memory support only AdamW
     float learning_rate = 1e-3F;
     float beta1 = 0.9F;
     float beta2 = 0.95F;
@@ -26,7 +26,7 @@ struct OptimizerConfig {
 
 /// The model to train: a GPT over byte tokens with learned positions. It is cut into one stage for each place in the
 /// pipeline (p·v places, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last
-/// one has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
+/// stage has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
 struct ModelConfig {
     int width = 32;           ///< features of a token; a multiple of `heads`
     int heads = 2;            ///< attention heads

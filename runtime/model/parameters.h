@@ -37,7 +37,7 @@ struct FlatLayout {
 /// `alignment`: see ComputeQueue::Traits.
 [[nodiscard]] FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int64_t alignment);
 
-/// Some parameters of a stage, such as those of one layer. Positions are relative to `exact` and `rounded`.
+/// Some parameters of a stage, such as the parameters of one layer. Positions are relative to `exact` and `rounded`.
 template <class T>
 struct ParameterView {
     std::span<const FlatPart> parts;

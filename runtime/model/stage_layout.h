@@ -34,14 +34,14 @@ struct PartLayout {
 };
 
 /// The token and the position table on the first stage, then BlockParts for each block, then the final normalisation
-/// and the head on the last stage. Initial weights depend on the block's number in the whole model, so they do not
-/// depend on the division into stages.
+/// and the head on the last stage. Initial weights are determined by the block's number in the whole model, so the
+/// division into stages does not affect them.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 
 /// The layers at one of `places` places: its blocks, with the embedding at the first place and the head at the last.
 [[nodiscard]] LayerRange layersAt(const ModelConfig& config, int place, int places);
 
-/// The number of a part's biases on a rank: the rank's share if columns are divided, otherwise all.
+/// The number of a part's biases on a rank: the rank's share if columns are divided, otherwise all biases.
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
 /// The number of times that an op of this kind sums over the ranks that share the stage; see StageModel::sumsIn().

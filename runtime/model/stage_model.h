@@ -47,13 +47,13 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    // Call these between F and I of a piece, which must be whole micro-batches. They move the data that F has kept to
-    // the host, move it back, or compute it again if F has kept only its input (StageTask::recomputed).
+    // Call these functions between F and I of a piece, which must be a complete micro-batch. They move the data that F
+    // has kept to the host, move it back, or compute it again if F has kept only its input (StageTask::recomputed).
     virtual void offload(Piece piece) { cannotMove(piece); }
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }
 
-    /// Rehearses a step before the first one, on meaningless input: call it for each op of the step once, in the
+    /// Rehearses a step on meaningless input before the first step: call it once for each op of the step, in the
     /// schedule's order. This makes a device load its code and allocate its memory early; later, that might have to
     /// wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
     /// rehearsal. Sums over the ranks that share the stage use only this rank's part.

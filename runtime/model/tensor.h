@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// A row-major matrix on the host. Rows are tokens, columns are features; gradients of parameters are one column.
+/// A row-major matrix on the host. Rows are tokens and columns are features; gradients of parameters are one column.
 class HostMatrix {
 public:
     HostMatrix() = default;
@@ -47,7 +47,7 @@ private:
     std::vector<float> values_;
 };
 
-/// The arrival of data from another process: two timed events on the stream that received them.
+/// The arrival of data from another process: two timed events on the stream that received the data.
 struct DeviceArrival {
     explicit DeviceArrival(Accelerator& accelerator)
         : device(accelerator), begin(device.makeEvent(true)), end(device.makeEvent(true)) {}
@@ -150,7 +150,7 @@ public:
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
     }
 
-    /// Both must be on the same device and have the same shape.
+    /// Both tensors must be on the same device and have the same shape.
     Tensor& operator+=(const Tensor& other) {
         if (onHost() != other.onHost()) throw std::logic_error("tensors of two devices cannot be added");
         if (device_) {

@@ -20,7 +20,7 @@ namespace bubblescope::runtime {
 /// A queue that computes on the CPU in the calling thread. Its tensors are on the host.
 [[nodiscard]] std::shared_ptr<ComputeQueue> makeCpuQueue();
 
-/// A stage of the GPT on the CPU, with its own queue.
+/// A stage of the GPT on the CPU, with a separate queue.
 [[nodiscard]] std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask task);
 
 /// Unpacks a part of a layer that another process packed with ReexecutableLayer::pack(), to execute it on the CPU.

@@ -191,7 +191,7 @@ __device__ void copyAhead(void* to, const void* from, bool inside) {
 #endif
 }
 
-/// Waits for the thread's own copies.
+/// Waits for the copies that this thread has started.
 __device__ inline void awaitCopies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -279,7 +279,7 @@ __device__ void takeTurnedRight(unsigned (&words)[4], const unsigned* tile, int 
 #endif
 }
 
-/// The products of a warp's rows with those of a tile.
+/// The products of a warp's rows and the rows of a tile.
 template <int kWidth, int kStrips, int kColumns>
 __device__ void multiplyRows(float (&products)[kStrips][kColumns][4], const unsigned (&left)[kStrips][kWidth / 16][4],
                              const unsigned* tile, const TilePlace& place) {

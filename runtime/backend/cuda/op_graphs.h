@@ -12,9 +12,9 @@
 namespace bubblescope::runtime {
 
 /// Turns batches of work on a stream into CUDA graphs, so that the many kernels of an op are submitted in one launch.
-/// The calls of a batch are kept until it ends. If the same calls with the same addresses were made before under the
-/// same key, their graph is launched; it is created when they occur for the second time. Calls that occur for the first
-/// time are made one by one, because they may never recur, as in steps with unique checks.
+/// The calls of a batch are kept until the batch ends. If the same calls with the same addresses were made before under
+/// the same key, their graph is launched. The graph is created when the calls occur for the second time. Calls that
+/// occur for the first time are made one by one, because they may never recur, as in steps with unique checks.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
 /// between pause() and resume(), which split the batch into several graphs. The same applies to work whose arguments

@@ -124,7 +124,7 @@ private:
     std::size_t limit_ = 0;    ///< number of messages in all announced steps
     std::size_t begun_ = 0;    ///< number of receives queued so far
     std::size_t taken_ = 0;    ///< number of messages taken so far
-    std::size_t demanded_ = 0; ///< number of messages up to the last requested one
+    std::size_t demanded_ = 0; ///< number of messages up to the last requested message
     std::optional<Incoming> issued_;
 };
 

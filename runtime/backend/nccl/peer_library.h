@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime {
 
-/// One member's end of a communicator between devices. Destroying it abandons pending transfers.
+/// One member's end of a communicator between devices. Destroying this object abandons pending transfers.
 class PeerComm {
 public:
     PeerComm() = default;
@@ -18,12 +18,12 @@ public:
 
     /// Queue a transfer to or from another member on the stream. Call them only within a group of the library, on one
     /// stream at a time, and only when the communicator is ready. The n-th send from one member to another matches the
-    /// n-th receive there, which must have the same size.
+    /// n-th receive at the other member, which must have the same size.
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
     virtual void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
 
     /// True if the last call has been carried out, so that another call or other work on the stream may follow. Throws,
-    /// with the library's message, if the communicator has failed here or at a peer.
+    /// with the library's message, if the communicator has failed on this rank or at a peer.
     [[nodiscard]] virtual bool ready() = 0;
 
     /// Ends all pending transfers on this rank without involving the peers; streams that wait for them continue.
@@ -44,7 +44,7 @@ public:
     /// Starts joining a communicator of `size` members, each with a different `rank`. The communicator is ready when
     /// all have joined and a first message has been sent in each direction that will be used: from member 0 to member 1
     /// if `one_way`, otherwise between any two members. Later transfers therefore never load code or set up a
-    /// connection while another one waits on the device.
+    /// connection while another transfer waits on the device.
     [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) = 0;
     /// The maximum number of blocks that a transfer occupies on the device until both ends have arrived.
     [[nodiscard]] virtual int blocksOfTransfer() const = 0;

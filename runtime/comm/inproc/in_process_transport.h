@@ -76,8 +76,8 @@ private:
     bool aborted_ = false;
 };
 
-/// The transport between threads of one process: a mailbox for each rank and a barrier for all. Tensors are moved, not
-/// copied.
+/// The transport between threads of one process: a mailbox for each rank and a barrier for all ranks. Tensors are
+/// moved, not copied.
 class InProcessTransports {
 public:
     /// With a timeout, a thread checks periodically for ranks that hang. `clock` must outlive the transport. `cores` is
@@ -98,7 +98,7 @@ private:
 
     HostClock& clock_;
     int cores_;
-    std::atomic<int> busy_{0};      ///< number of busy ranks, see Activity
+    std::atomic<int> busy_{0};      ///< number of busy ranks; see Activity
     std::deque<Mailbox> mailboxes_; ///< by rank
     StepBarrier barrier_;
     RunEnd end_;

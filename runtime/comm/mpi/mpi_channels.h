@@ -78,7 +78,7 @@ private:
 /// Control messages over MPI. They are small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
-    /// Uses a duplicate of `of`, which all its processes must create together.
+    /// Uses a duplicate of `of`, which all processes of `of` must create together.
     explicit MpiControlChannel(MPI_Comm of);
     ~MpiControlChannel() override;
 
@@ -103,17 +103,18 @@ private:
 /// occupies a buffer until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
-    /// Uses a duplicate of `of`, which all its processes must create together.
+    /// Uses a duplicate of `of`, which all processes of `of` must create together.
     MpiDataChannel(MPI_Comm of, const TagPlan& tags);
     ~MpiDataChannel() override;
 
-    /// Posts receives for messages of known size: the first ones immediately, the others when those have arrived.
+    /// Posts receives for messages of known size: for the first messages immediately, for the others when these have
+    /// arrived.
     void expect(std::span<const Expected> messages) override;
     void send(Rank to, const MessageKey& key, Message message) override;
     void progress() override;
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
-    /// Incoming messages need progress too, but the rank that waits for one calls progress().
+    /// Incoming messages need progress too, but a rank that waits for a message calls progress() itself.
     [[nodiscard]] bool busy() const override { return !sends_.empty() || !mail_out_.empty() || !mail_in_.empty(); }
     [[nodiscard]] bool carriesMail() const override { return true; }
     void post(Mail mail) override;
