@@ -35,8 +35,8 @@ struct HostRecord {
     std::uint32_t category = 0; ///< NVTX's category, 0 = none; or NCCL's event type
     std::int64_t ticks = 0;
     std::uint64_t value = 0;       ///< bits of a number, or the number of the schema of `bytes`; see Payload
-    std::uint64_t id = 0;          ///< for Start, End, CommBegin, CommEnd
-    std::uint64_t parent = 0;      ///< for CommBegin: the parent event, 0 = none
+    std::uint64_t id = 0;          ///< pairs records of types Start, End, CommBegin and CommEnd
+    std::uint64_t parent = 0;      ///< for CommBegin: id of the parent event, 0 = none
     std::uint32_t text_handle = 0; ///< handle of a registered text; 0 = see `text`
     std::string_view text;
     std::string_view bytes; ///< a payload with a schema; for NCCL events see profiler/nccl/comm_event.h

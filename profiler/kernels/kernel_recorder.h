@@ -87,7 +87,7 @@ private:
     struct Registrations {
         std::vector<std::pair<std::uint64_t, Label>> labels; ///< sorted by label number
         std::vector<std::pair<cupti::StreamId, Stream>> streams;
-        std::vector<std::pair<std::uint32_t, Rank>> threads; ///< by operating system thread id
+        std::vector<std::pair<std::uint32_t, Rank>> threads; ///< by the operating system's thread id
     };
 
     explicit KernelRecorder(std::unique_ptr<cupti::Api> api);
@@ -110,7 +110,7 @@ private:
     std::map<std::pair<Rank, cupti::StreamId>, std::string> unnamed_;
     std::map<std::uint64_t, Label> labels_;
     std::map<cupti::StreamId, Stream> streams_;
-    std::unordered_map<std::uint32_t, Rank> threads_; ///< by operating system thread id
+    std::unordered_map<std::uint32_t, Rank> threads_; ///< by the operating system's thread id
     std::optional<Rank> only_;
     std::uint64_t first_of_run_ = 0;
     TimeNs flushed_{0};

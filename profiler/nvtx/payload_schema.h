@@ -25,8 +25,9 @@ public:
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
-    /// Decodes the numbers, fixed-length texts and enumerations of a payload. Reads nothing outside the bytes, whatever
-    /// their content: skips values beyond the end, behind pointers or in lists. Returns nothing for an unknown schema.
+    /// Decodes the numbers, fixed-length texts and enumerations of a payload. Reads nothing outside the bytes,
+    /// regardless of their content: skips values beyond the end, behind pointers or in lists. Returns nothing for an
+    /// unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 

@@ -139,7 +139,7 @@ private:
 
         [[nodiscard]] bool take(TimeNs start, TimeNs end);
     };
-    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several rows if slices overlap
+    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< rows by name; several rows if slices overlap
 };
 
 } // namespace bubblescope::profiler

@@ -91,7 +91,7 @@ private:
     };
     struct Free {
         std::set<void*> own;     ///< ordered by the home stream
-        std::deque<Busy> others; ///< in use by other streams until their events are reached; oldest first
+        std::deque<Busy> others; ///< buffers in use by other streams until their events are reached; oldest first
     };
 
     void giveBack(Buffer& buffer) noexcept;

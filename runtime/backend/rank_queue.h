@@ -222,7 +222,7 @@ private:
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
     Accelerator::Event gathered_;      ///< reached when the parts of the last sum have arrived
-    Buffer begin_stamp_;               ///< written at the start of the op, or of the work after its last sum
+    Buffer begin_stamp_;               ///< time of the start of the op, or of the work after its last sum
     std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;
@@ -231,7 +231,7 @@ private:
     std::int64_t steps_ = 0;
     std::optional<std::size_t> ahead_;
     std::mutex returned_mutex_;
-    std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
+    std::vector<Tensor> returned_;               ///< tensors to be freed by this rank's thread
     std::vector<Accelerator::Event> hand_overs_; ///< unused events
     bool times_hand_overs_ = false;
     std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks

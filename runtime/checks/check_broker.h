@@ -19,7 +19,7 @@ namespace bubblescope::runtime {
 
 /// A part of a layer with its inputs and weights, to be executed by another rank.
 struct ShippedLayer {
-    LayerRun run;                                         ///< as executed by the rank that sent it
+    LayerRun run;                                         ///< run in which the sending rank executed the layer
     Stage stage;                                          ///< the layer's stage on that rank
     TimeNs cost{0};                                       ///< nominal cost
     std::shared_ptr<const ReexecutableLayer> computation; ///< detached from that rank
@@ -46,7 +46,7 @@ public:
     struct RemoteResult {
         ShippedLayer layer;
         Rank by;
-        LayerResult result; ///< with the values of the first tensor that differs, if they fit into a message
+        LayerResult result; ///< contains the values of the first tensor that differs, if they fit into a message
         TimeNs start{0};
         TimeNs end{0};
     };

@@ -131,7 +131,7 @@ private:
     [[nodiscard]] std::optional<TimeNs> usual(OpKind kind, LayerPart part, int layer) const;
 
     const CheckContext& context_;
-    std::map<std::tuple<OpKind, LayerPart, int>, TimeNs> usual_; ///< by op, part and kind of layer
+    std::map<std::tuple<OpKind, LayerPart, int>, TimeNs> usual_; ///< time by op, part and kind of layer
 };
 
 } // namespace bubblescope::runtime

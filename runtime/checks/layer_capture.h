@@ -58,7 +58,7 @@ private:
     std::set<LayerKey> wanted_;
     std::map<LayerKey, std::vector<CapturedLayer>> captured_;
     std::int64_t captured_bytes_ = 0;
-    std::vector<CapturedLayer> to_try_; ///< on a device: captured layers that must still be repeated
+    std::vector<CapturedLayer> to_try_; ///< on a device: captured layers to be repeated later
 
     // The current op and part of a layer:
     Op op_;

@@ -52,7 +52,7 @@ private:
     struct Sent {
         Rank to;
         std::shared_ptr<Question> question; ///< set for a question
-        std::optional<ShippedLayer> offer;  ///< set for an offer; neither is set for a verdict
+        std::optional<ShippedLayer> offer;  ///< set for an offer; for a verdict, both are empty
     };
     struct Unread {
         Mail mail;

@@ -42,7 +42,7 @@ private:
 
     ActivityBoard();
 
-    std::vector<std::unique_ptr<Mapping>> entries_; ///< by rank; null if a rank has no entry
+    std::vector<std::unique_ptr<Mapping>> entries_; ///< entries by rank; null if a rank has no entry
     std::size_t own_ = 0;
     int ranks_ = 1;
     int cores_ = 1;

@@ -18,7 +18,7 @@ class DataChannel {
 public:
     struct Arrived {
         Tensor tensor;
-        std::optional<TimeNs> sent; ///< on the sender's clock; nothing if the time exists only on a device
+        std::optional<TimeNs> sent; ///< sending time on the sender's clock; nothing if the time exists only on a device
         std::optional<MessageDigests> digests{};
     };
 

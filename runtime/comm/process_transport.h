@@ -143,7 +143,7 @@ private:
     OnPings tell_pings_;
     std::mutex reporting_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
-    bool leaving_ = false;  ///< set after a successful run
+    bool leaving_ = false;  ///< true after a successful run
     bool all_left_ = false; ///< on the root: true if all processes are ready to leave; later messages are for the next
                             ///< run
 

@@ -31,7 +31,7 @@ private:
         std::vector<Action> actions;
         bool last_is_part_of_op = false;
     };
-    std::vector<Before> before_; ///< by op; empty if there are no moves
+    std::vector<Before> before_; ///< actions by op; empty if there are no moves
 };
 
 } // namespace bubblescope::runtime

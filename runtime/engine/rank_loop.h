@@ -88,7 +88,7 @@ private:
     RankStages stages_;
     RankExchange exchange_;
     RankBubbles bubbles_;
-    ReadyOps ready_;  ///< used if ranks choose their ops
+    ReadyOps ready_;  ///< used only if ranks choose their ops
     bool ends_steps_; ///< true if this rank calls after_step
     int updates_;     ///< number of updates per step
     int update_ = 0;  ///< index of the next update in this step

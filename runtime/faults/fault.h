@@ -64,9 +64,9 @@ enum class FaultStay : std::uint8_t {
 /// A fault to be injected into a run. Omitted parameters have values without effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
-    FaultRange ranks;        ///< for a link, the sender
+    FaultRange ranks;        ///< ranks affected; for a link, the sender
     FaultRange tensor_ranks; ///< indices among the ranks that share a stage; equal at both ends of a link
-    FaultRange peers;        ///< for a link, the receiver
+    FaultRange peers;        ///< the receiver of a link
     FaultRange steps;
     OpPattern ops;
     double factor = 1;
@@ -80,7 +80,7 @@ struct Fault {
     FaultStay stay = FaultStay::Transient;
     std::int64_t bit = 0;
     std::uint64_t seed = 1;
-    std::string text; ///< as specified by the user
+    std::string text; ///< the fault as specified by the user
 };
 
 /// Parses "KIND:KEY=VALUE,…". A word without "=" directly after the colon is the op or link that the fault affects.

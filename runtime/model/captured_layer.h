@@ -62,7 +62,7 @@ private:
     void runEmbedding(const Layers<T>& layers) const;
     void runBlock(const Layers<T>& layers) const;
     void runHead(const Layers<T>& layers) const;
-    /// Calls `work` with a column of gradients that covers only the layer's range, then shows that range to the
+    /// Calls `work` with a column of gradients that covers only the layer's range, then passes that range to the
     /// probe.
     template <class Work>
     void weightGradient(const Layers<T>& layers, const Work& work) const;

@@ -18,7 +18,7 @@ public:
         /// Keep the softmax weights of attention for the backward instead of recomputing them. Memory then grows with
         /// the square of the number of tokens.
         bool saves_attention = false;
-        /// Compute the weight gradient of a piece separately and then add it to the sum, so that the gradient shown to
+        /// Compute the weight gradient of a piece separately and then add it to the sum, so that the gradient passed to
         /// probes does not depend on the order of the pieces.
         bool separate_gradients = false;
         /// The offset of each parameter is a multiple of this number of values.

@@ -97,8 +97,9 @@ public:
 
 private:
     struct Route {
-        std::vector<int> sample_of; ///< by the op's micro-batch; −1 = the micro-batch uses the other pipeline
-        std::vector<Piece> pieces;  ///< in the order of the sum
+        std::vector<int> sample_of; ///< number in the data by the op's micro-batch; −1 = the micro-batch uses the other
+                                    ///< pipeline
+        std::vector<Piece> pieces; ///< pieces in the order of the sum
     };
 
     int microbatches_; ///< number of micro-batches per replica

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
-    /// Also shows the rounded copy used by products, if there is one.
+    /// Also passes the rounded copy used by products to the probe, if there is one.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
     /// On a device with separate memory, the digest is computed on the device. Waits for the device.
@@ -60,9 +60,9 @@ private:
     /// The data stored for a piece between its ops.
     struct SavedActivations {
         std::vector<typename Block::Saved> blocks;
-        Buffer tokens; ///< on the first and last stage; not counted as activations, because they are data
+        Buffer tokens; ///< tokens, on the first and last stage; as data, they are not counted as activations
         Buffer targets;
-        Buffer embedding_grad;                    ///< on the first stage, kept from I to W
+        Buffer embedding_grad;                    ///< kept from I to W, on the first stage
         typename Head<T>::Saved head;             ///< on the last stage
         Buffer input;                             ///< kept by an F that is recomputed, except on the first stage
         bool returned = false;                    ///< true if I has run
@@ -105,7 +105,7 @@ private:
     [[nodiscard]] int versionOf(Piece piece) const { return task_.version_of[piece.sample.index()]; }
     /// Selects the weights for an op of the piece.
     void showVersion(Piece piece);
-    // Each of these functions shows its results to the watch.
+    // Each of these functions passes its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
     void forwardHead(Piece piece, Buffer input, SavedActivations& saved);
@@ -127,14 +127,15 @@ private:
     StageParameters<T> parameters_;
     std::optional<KnownComputation<T>> known_; ///< created for the first known answer
     GradientSum gradients_;
-    Buffer text_copy_;                    ///< on the first and last stage, if the device cannot read host memory
+    Buffer text_copy_;                    ///< copy on the first and last stage if the device cannot read host memory
     const unsigned char* text_ = nullptr; ///< address from which the device reads the text
     Buffer losses_;                       ///< on the last stage: each piece's share of its micro-batch's loss
     std::vector<bool> has_loss_;          ///< by piece: true for pieces with a loss since takeLoss()
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;
     std::int64_t step_ = 0;        ///< number of updates so far
-    std::vector<int> pieces_left_; ///< by version, if there are several updates: pieces of this step not yet done
+    std::vector<int> pieces_left_; ///< number of pieces of this step not yet done, by version, if there are several
+                                   ///< updates
     bool rehearsing_ = false;
     bool recomputing_ = false;
 };

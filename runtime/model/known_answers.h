@@ -25,7 +25,7 @@ public:
     /// Copies the inputs to the device, and waits for the copies.
     explicit KnownComputation(WorkQueue& on);
 
-    /// Computes one answer and shows it.
+    /// Computes one answer and passes it to the probe.
     void compute(CheckedTensor tensor, const LayerPlace& place) const;
 
 private:

@@ -53,7 +53,7 @@ struct LayerPlace {
         constexpr Storage kStored = sizeof(U) == sizeof(float) ? Storage::Float : Storage::Bf16;
         probe->touch(tensor, *rank.live(on, values, count, kStored));
     }
-    /// Shows values of type U.
+    /// Passes values of type U to the probe.
     template <class U>
     void show(CheckedTensor tensor, const Buffer& values) const {
         show(tensor, values.as<U>(), values.bytes() / static_cast<std::int64_t>(sizeof(U)));
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] WorkQueue& queue() const { return place_.on; }
     [[nodiscard]] const ParameterView<T>& parameters() const { return parameters_; }
 
-    /// Shows a result with values of type U.
+    /// Passes a result with values of type U to the probe.
     template <class U = T>
     void show(CheckedTensor tensor, const Buffer& values) const {
         place_.show<U>(tensor, values);
@@ -110,8 +110,8 @@ public:
         Normalised normalised;
         Buffer scaled;
     };
-    /// Normalises and scales for a part, and shows the normalised values. Uses one pass, unless an observer may change
-    /// the values.
+    /// Normalises and scales for a part, and passes the normalised values to the probe. Uses one pass, unless an
+    /// observer may change the values.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.

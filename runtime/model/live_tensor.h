@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 class ComputeQueue;
 
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
-/// device may not have computed them yet. Used by the thread of the rank to which it was shown.
+/// device may not have computed them yet. Used by the thread of the rank that requested it.
 class DeviceSnapshot {
 public:
     DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
@@ -35,7 +35,7 @@ private:
     Storage storage_;
 };
 
-/// A snapshot of a tensor when it was shown.
+/// A snapshot of a tensor at the time of LiveTensor::show().
 struct ShownTensor {
     CheckedTensor tensor = CheckedTensor::Output;
     std::uint64_t digest = 0;  ///< see digestNow()

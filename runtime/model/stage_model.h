@@ -17,7 +17,7 @@ struct MemoryUse {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;   ///< gradients of the weights: the sum, and gradients that wait to be added
     std::int64_t optimizer = 0;   ///< the optimizer's moments
-    std::int64_t activations = 0; ///< kept by forward and backward for later ops of the same piece
+    std::int64_t activations = 0; ///< kept by forwards and backwards for later ops of the same piece
 
     [[nodiscard]] std::int64_t total() const { return weights + gradients + optimizer + activations; }
 
@@ -80,10 +80,10 @@ public:
     /// The layers that a watch (see StageTask) observes; none if the backend cannot run a single layer.
     [[nodiscard]] virtual LayerRange layers() const { return {}; }
 
-    /// Shows the current weights of a layer.
+    /// Passes the current weights of a layer to the probe.
     virtual void showWeights(int /*layer*/, LayerProbe& /*probe*/) {}
 
-    /// Computes a known answer (runtime/model/known_answers.h) on the stage's device, and shows it.
+    /// Computes a known answer (runtime/model/known_answers.h) on the stage's device, and passes it to the probe.
     virtual void computeKnown(CheckedTensor /*tensor*/, LayerProbe& /*probe*/) {}
 
     /// Continues an FNV-1a hash with the bytes of all parameters.

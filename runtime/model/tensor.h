@@ -81,7 +81,7 @@ public:
     [[nodiscard]] const Buffer& buffer() const { return buffer_; }
     /// A copy on the same device.
     [[nodiscard]] std::unique_ptr<DeviceArray> clone() const;
-    /// Adds `other`; both must be gradients of the same rank and shape.
+    /// Adds `other`; both arrays must be gradients of the same rank and shape.
     void add(const DeviceArray& other);
     [[nodiscard]] HostMatrix toHost() const;
     /// The array's values; operations on them are queued in the order of the calls.

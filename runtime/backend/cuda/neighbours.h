@@ -130,7 +130,7 @@ struct PassOverArrays {
 struct FetchElements : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t at;
-    bool wide; ///< 16 bytes at a time
+    bool wide; ///< true to access 16 bytes at a time
     int count;
 
     __device__ FetchElements(NeighboursRoom& into, std::int64_t from, bool by_16_bytes, int there = kAtOnce)

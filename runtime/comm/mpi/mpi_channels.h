@@ -152,7 +152,7 @@ private:
     TagPlan tags_;
     std::list<Send> sends_;
     std::deque<Label> expected_;         ///< not posted yet
-    std::map<Label, Incoming> incoming_; ///< posted or probed, not complete
+    std::map<Label, Incoming> incoming_; ///< receives that are posted or probed, but not complete
     std::map<Label, Message> arrived_;
     std::map<Label, std::size_t> sizes_; ///< sizes of earlier messages with the same label
     std::vector<Buffer> free_;
