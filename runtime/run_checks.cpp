@@ -27,7 +27,7 @@ RunSummary::Checks RunChecks::summary() const {
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here,
                                                    profiler::Recorder* recorder) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
-    // Ranks of one process share a device, so another rank could not detect any more than the one that found a
+    // Ranks of one process share a device, so another rank could not detect more faults than the rank that found a
     // mismatch.
     const std::size_t separate = config.backend ? 1 : ranks_here;
     const CheckSetup::Of of{config.schedule, config.times, config.model,  config.paced,

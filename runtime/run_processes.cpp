@@ -78,7 +78,7 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
     return rank;
 }
 
-/// The data that the root needs about each rank, other than losses.
+/// Data about each rank that the root needs, except losses.
 struct RankSummary {
     MemoryUse memory;
     std::int64_t ops = 0;
@@ -215,7 +215,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     EngineParts parts = engineParts(config, clock, {transport.get()}, recorder.get(), checks.get());
     if (own.device) parts.devices->open = [&own] { return own.device; };
     parts.die = [] { std::raise(SIGKILL); };
-    EngineConfig alike = config; // equal on all processes: one that ended early would leave the others waiting
+    EngineConfig alike = config; // equal on all processes: a process that ended early would leave the others waiting
     alike.end_early = {};
     Result<EngineResult> ran = runEngine(alike, parts, control);
     all_alive = transport->leave();
@@ -227,7 +227,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
     if (!checks) return summary;
     summary.checks = checks->summary();
-    // Each process may know only the plan of its own rank.
+    // Each process may have only the plan of its own rank.
     constexpr int kNever = 0;
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> all,
                        team.gather(bytesOfValue(summary.checks->steps_to_full.value_or(kNever))));

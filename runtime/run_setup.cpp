@@ -57,7 +57,7 @@ Status checkModel(const RunConfig& config) {
     return {};
 }
 
-/// Checks what a run can combine with updates of the weights within a step.
+/// Checks the options that are combined with updates of the weights within a step.
 Status checkUpdates(const RunConfig& config) {
     if (!updatesWithinStep(config.schedule)) return {};
     if (const Result<WeightVersions> versions = weightVersions(config.schedule); !versions.ok())
@@ -101,7 +101,7 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("use {} tokens or more", slices));
 }
 
-/// Checks what needs a fixed order.
+/// Checks the options that require a fixed order.
 Status checkDispatch(const RunConfig& config) {
     if (!config.dispatch.dynamic() && !config.adapt) return {};
     if (config.aadiff || config.bubble_hook)
@@ -146,7 +146,8 @@ Status checkFaultLayers(const RunConfig& config) {
     return {};
 }
 
-/// Checks what can be injected on a device. Its thread only queues work, so it cannot act between the device's ops.
+/// Checks that all faults can be injected on a device. The rank's thread only queues work, so it cannot act between the
+/// device's ops.
 Status checkFaultsOnDevice(const RunConfig& config) {
     for (const Fault& fault : config.faults) {
         switch (fault.kind) {

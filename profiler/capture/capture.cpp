@@ -22,9 +22,9 @@ constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< interval f
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
 constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< delay after a failed write
 constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< longest delay of the job's exit
-constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< part of that for CUPTI
+constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< part of kExit that CUPTI may use
 constexpr std::size_t kMostQueued = std::size_t{1} << 16;
-constexpr std::size_t kWordsAtOnce = 1024; ///< words read between two checks of how much waits to be flushed
+constexpr std::size_t kWordsAtOnce = 1024; ///< words read between two checks of the amount that waits to be flushed
 constexpr std::string_view kLogName = "capture.log";
 
 Capture* the_capture = nullptr;
@@ -56,10 +56,12 @@ private:
     sigset_t before_{};
 };
 
-/// The C++ runtime ends a process that has no memory left to throw, unless it could set some aside when it was loaded.
+/// The C++ runtime ends a process that has no memory to throw an exception, unless the runtime could reserve memory
+/// when it was loaded.
 bool canThrow() noexcept {
-    constexpr std::size_t kSetAside = std::size_t{1} << 17; // bytes; the runtime's reserve has less
-    void* volatile const memory = std::malloc(kSetAside);   // volatile: compilers drop what is only freed
+    constexpr std::size_t kSetAside = std::size_t{1} << 17; // bytes, more than the runtime reserves
+    void* volatile const memory = std::malloc(kSetAside);   // volatile, because compilers remove memory that is only
+                                                            // freed
     std::free(memory);
     return memory != nullptr;
 }
@@ -74,7 +76,7 @@ Capture* Capture::ofThisProcess() noexcept {
             CaptureOptions options = captureOptionsFrom(ownVariable, problems);
             if (options.dir.empty()) return false;
             the_capture = new Capture(std::move(options), std::move(problems));
-            // These locks are held only for moments, never during a file operation, loading a library or a CUPTI call.
+            // These locks are held only briefly, never during file operations, CUPTI calls or the loading of a library.
             ::pthread_atfork(
                 [] {
                     the_capture->recorder_.beforeFork();
@@ -107,7 +109,7 @@ Capture::Capture(CaptureOptions options, std::vector<std::string> problems)
     : options_(std::move(options)),
       recorder_([this](bool forked) { return beginProcess(forked); }, [this] { wake(); }) {
     queue_.messages = std::move(problems);
-    // Connect while the process can: later it may have used up its descriptors.
+    // Connect early, because the process may later have used up its descriptors.
     link_.connect(options_.watcher);
     if (link_.isOpen()) recorder_.begin();
     if (!queue_.messages.empty()) {
@@ -241,7 +243,7 @@ void Capture::message(std::string_view text) noexcept {
     }
 }
 
-/// Starts the writing thread if it does not run.
+/// Starts the writing thread if it is not running.
 void Capture::wake() noexcept {
     ThreadState none = ThreadState::None;
     if (stopping_ || !thread_.compare_exchange_strong(none, ThreadState::Runs)) return;
@@ -422,7 +424,7 @@ TimeNs Capture::cycle(bool last) {
         if (written && memory->fullness() > kFull) return kShortest;
         return options_.flush;
     } catch (const std::exception&) {
-        over_ = true; // out of memory: the job matters more than its recording
+        over_ = true; // out of memory: stop recording rather than disturb the job
         recorder_.setOn(false);
         return options_.flush;
     }
@@ -438,7 +440,7 @@ void Capture::stateAccount(CaptureWriter& writer, EventMemory& memory, bool writ
     account->files = stated.files;
     account->counts = stated.counts;
     if (!written) {
-        std::int64_t rest = 0; // records that were not taken because earlier ones could not be written
+        std::int64_t rest = 0; // number of records not taken because earlier records could not be written
         const auto count = [&rest](std::uint32_t, std::span<const std::uint64_t> words, bool) {
             rest += host_record::begins(words[0]) ? 1 : 0;
             return host_record::wordsOf(words[0]);

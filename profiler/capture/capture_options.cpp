@@ -158,7 +158,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
                       "step, delay, duration, flush, size and buffer");
 }
 
-// Step names used by PyTorch's profiler, and other common ones.
+// Step names used by PyTorch's profiler, and other common names.
 constexpr std::array<std::string_view, 5> kStepNames{"ProfilerStep#", "step", "Step", "iteration", "Iteration"};
 
 } // namespace

@@ -10,7 +10,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// The part of a checkpoint about the file and the process as a whole.
+/// The part of a checkpoint that describes the file and the process.
 struct Notes {
     perfetto::CaptureCounts counts;
     std::int64_t waiting = 0; ///< ranges and events that have begun but are not yet in the file
@@ -29,8 +29,7 @@ static_assert(std::is_trivially_copyable_v<Notes> && sizeof(Notes) <= sizeof(eve
 
 constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
 constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
-constexpr TimeNs kStands{
-    std::chrono::seconds(2)}; ///< a process without new records for this long reports that, and again at this interval
+constexpr TimeNs kStands{std::chrono::seconds(2)}; ///< interval at which a process without new records reports this
 
 CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
     info.size = options.size;
@@ -113,9 +112,8 @@ void CaptureWriter::take(const StatedEvent& event) {
 }
 
 void CaptureWriter::addWaitForCore(TimeInterval looks, TimeNs waited) {
-    constexpr TimeNs kLeast{
-        std::chrono::milliseconds(1)};   // shorter waits are common, and reporting them would cost more than it reveals
-    constexpr std::int32_t kOrder = 501; // below threads and checks
+    constexpr TimeNs kLeast{std::chrono::milliseconds(1)}; // shorter waits are common and not worth reporting
+    constexpr std::int32_t kOrder = 501;                   // below threads and checks
     if (waited < kLeast || !host_.namesOps() || !window_.contains(looks.end)) return;
     const std::string name(perfetto::kCaptureWaitForCore);
     Lanes& lanes = stated_tracks_.try_emplace(name, name, kOrder).first->second;
@@ -159,7 +157,7 @@ void CaptureWriter::countOpen() {
     open_counted_ = open;
 }
 
-/// If all ranks wait for one rank, only this shows which: it is the one that does not wait, or does not report.
+/// If all ranks wait for one rank, this identifies the rank: it does not wait, or does not report.
 void CaptureWriter::tellWhereItStands(TimeNs now) {
     if (active_) active_at_ = now;
     active_ = false;
@@ -175,7 +173,7 @@ void CaptureWriter::keepCheckpoints(EventMemory& memory, const EventReader& read
 }
 
 /// Fills in the checkpoints that are not in use. They become valid when the file reaches the given length, by default
-/// the one that it has.
+/// its current length.
 void CaptureWriter::prepareCheckpoint(std::optional<std::int64_t> file_bytes) {
     if (memory_ == nullptr) return;
     event_memory::Header& header = memory_->header();
@@ -267,7 +265,7 @@ Status CaptureWriter::finishResumed(TimeNs now, const std::string& signal) {
 }
 
 Status CaptureWriter::flush(TimeNs now) {
-    if (!begun_) return {}; // a process that does nothing gets no file
+    if (!begun_) return {}; // no file for a process that does nothing
     if (file_.isStuck()) {  // no events have been taken since the first attempt to write
         BUBBLESCOPE_TRY(writeOut(now));
     }

@@ -126,7 +126,7 @@ void OpKernels::add(cupti::OwnedActivity activity) {
     if (cupti::isWork(what)) {
         kernels_.push_back(std::move(activity));
     } else if (what.kind == Kind::Runtime || what.kind == Kind::Driver) {
-        // If a runtime call contains a driver call, only the outer one is kept.
+        // If a runtime call contains a driver call, only the outer call is kept.
         const auto [place, is_new] = calls_.try_emplace(what.correlation, activity);
         if (!is_new && what.kind == Kind::Runtime) place->second = std::move(activity);
     } else if (what.kind == Kind::Device) {

@@ -67,7 +67,7 @@ bool WatcherLink::send(const void* message, std::size_t bytes, int descriptor) c
 }
 
 void WatcherLink::state(const Account& account) const noexcept {
-    [[maybe_unused]] const bool sent = send(&account, sizeof account, -1); // otherwise its losses stay unknown
+    [[maybe_unused]] const bool sent = send(&account, sizeof account, -1); // if this fails, the losses stay unknown
 }
 
 Descriptor WatcherLink::receive() const noexcept {

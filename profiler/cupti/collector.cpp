@@ -129,8 +129,8 @@ void Collector::complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t
     }
 }
 
-/// A call can have ids of several kinds. Our ranks are only found by our own ids: those of other tools could equal
-/// them.
+/// A call can have ids of several kinds. Our ranks are identified only by our own ids, because ids of other tools could
+/// have the same values.
 void Collector::keepExternal(const Activity& external) {
     if (external_[0].size() >= kMaxExternal) external_[1] = std::exchange(external_[0], {});
     if (external.what == kCustomIds)

@@ -23,7 +23,7 @@ constexpr int kSystemThreadIds = 1; // thread ids as returned by gettid(), which
 constexpr std::uint32_t kForced = 1;
 
 /// Calls that only query state: they start nothing and wait for nothing. Frameworks and libraries make several around
-/// each launch, so most call records would be of these.
+/// each launch, so they would be the majority of call records.
 constexpr std::array<std::string_view, 33> kQueries{"cudaDeviceGetAttribute",
                                                     "cudaEventElapsedTime",
                                                     "cudaEventQuery",
@@ -103,7 +103,8 @@ public:
         get(pop_, "cuptiActivityPopExternalCorrelationId", false);
         get(stream_id_, "cuptiGetStreamIdEx", false);
         get(context_id_, "cuptiGetContextId", false);
-        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // not in old versions, like the next one
+        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // missing in old versions, like the next
+                                                                           // function
         get(enable_driver_call_, "cuptiActivityEnableDriverApi", false);
         return missing.empty();
     }
@@ -164,7 +165,7 @@ public:
             callback_name_(runtime ? kRuntimeDomain : kDriverDomain, number, &name) != kSuccess)
             return {};
         std::string text = name == nullptr ? "" : name;
-        // "cudaLaunchKernel_v7000": the version suffix is of no use to a reader.
+        // "cudaLaunchKernel_v7000": the version suffix is of no use to readers.
         const std::size_t version = text.rfind("_v");
         if (runtime && version != std::string::npos &&
             text.find_first_not_of("0123456789", version + 2) == std::string::npos)
@@ -198,8 +199,8 @@ private:
             if (std::ranges::count(kQueries, std::string_view(name)) > 0) enable_call(number, 0);
         }
     }
-    /// The driver's current context. The driver is loaded if anything created a stream; a stand-in for CUPTI has a
-    /// context of its own.
+    /// The driver's current context. If a stream exists, the driver is loaded; a stand-in for CUPTI has a separate
+    /// context.
     [[nodiscard]] void* currentContext() const {
         void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
         const auto get =
@@ -245,7 +246,7 @@ int driverVersion() {
     return get != nullptr && get(&version) == kSuccess ? version : 0;
 }
 
-/// Prefers the library that the job has loaded, which fits the job; the system's may be another version.
+/// Prefers the library that the job has loaded; the system's library may be a different version.
 void* openCupti(const std::string& path) {
     if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     for (const std::string& name : cuptiFiles(0)) {

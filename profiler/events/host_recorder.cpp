@@ -39,7 +39,8 @@ std::uint64_t HostRecorder::nextGeneration() noexcept {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// A key rather than a variable with a destructor, for which the C library needs memory; without memory it ends the job.
+// A key instead of a variable with a destructor: the C library needs memory for the latter, and ends the job if there
+// is none.
 bool HostRecorder::own(std::unique_ptr<Thread> thread) noexcept {
     static const std::optional<pthread_key_t> key = [] {
         pthread_key_t made{};

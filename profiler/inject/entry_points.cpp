@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-/// All exported functions: CUDA, NVTX and NCCL look them up by name when the environment makes them load the library,
-/// and the adapters in profiler/python by ctypes. No function here throws, ends the job or writes to its output.
+/// All exported functions. CUDA, NVTX and NCCL look them up by name when the environment makes them load the library;
+/// the adapters in profiler/python use ctypes. No function here throws, ends the job or writes to its output.
 
 using bubblescope::profiler::Capture;
 namespace nvtx = bubblescope::profiler::nvtx;
@@ -67,8 +67,8 @@ BUBBLESCOPE_EXPORT int InitializeInjectionNvtxExtension(nvtx::abi::ExtensionModu
 }
 
 /// Called by profiler/python/bubblescope_ranges.py: nested ranges on the calling thread, marks, and properties that are
-/// written once. Texts are zero-terminated UTF-8. Any thread. Returns a sum: 1 if the process is recorded, 2 if the job
-/// itself names the ops, not its framework.
+/// written once. Texts are zero-terminated UTF-8. Any thread. Returns the sum of 1 if the process is recorded, and 2 if
+/// the job itself names the ops instead of its framework.
 BUBBLESCOPE_EXPORT int bubblescope_recording() {
     const Capture* const capture = captureForPython();
     if (capture == nullptr) return 0;
@@ -124,15 +124,15 @@ BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss,
     capture->stepValues(step, values);
 }
 
-/// The job's own profiler is about to use CUPTI; `tool` is its name. Recording of kernels does not depend on the
-/// options for Python.
+/// Called when the job's own profiler is about to use CUPTI; `tool` is the profiler's name. Recording of kernels does
+/// not depend on the options for Python.
 BUBBLESCOPE_EXPORT void bubblescope_release_cupti(const char* tool) {
     Capture* const capture = Capture::ofThisProcess();
     if (capture != nullptr && tool != nullptr) capture->releaseCupti(tool);
 }
 
-/// Returns whether the process should run checks in bubbles, and with which limits: the margin as a fraction, the bytes
-/// that it may keep (below 0 for no limit), and the fraction of a step's time that it may take from the job.
+/// Returns 1 if the process should run checks in bubbles, and sets their limits: the margin as a fraction, the maximum
+/// memory in bytes (below 0 for no limit), and the maximum fraction of a step's time that checks may cost the job.
 BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory, double* cost) {
     const Capture* const capture = captureForPython();
     if (capture == nullptr || !capture->options().checks) return 0;
@@ -168,7 +168,7 @@ BUBBLESCOPE_EXPORT void bubblescope_event(const char* track, const char* categor
     }
 }
 
-/// NCCL_PROFILER_PLUGIN: NCCL takes the newest version that it supports.
+/// NCCL_PROFILER_PLUGIN: NCCL uses the newest version that it supports.
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v1 = nccl::kTableV1;
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v2 = nccl::kTableV2;
 BUBBLESCOPE_EXPORT const nccl::abi::TableV1 ncclProfiler_v3 = nccl::kTableV3;

@@ -65,7 +65,7 @@ PyObject* pop(PyObject* /*module*/, PyObject* /*nothing*/) {
 /// The attributes of events.Steps that decide whether a call is an op.
 struct StepState {
     PyObject_HEAD char active; ///< inside a training step
-    int inside;                ///< ops around the current one
+    int inside;                ///< number of ops around the current op
     int sends;                 ///< ranges of sends that end with the next op or transfer
 };
 
@@ -84,7 +84,7 @@ constexpr unsigned long kHasVectorcall = 1UL << 11;                             
 using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
 
 /// A method of pipeline stages. Calls with a micro-batch as the first argument become ranges such as "2F3". All
-/// arguments are passed on as they are.
+/// arguments are passed on unchanged.
 struct StageRange {
     PyObject_HEAD Vectorcall call;
     PyObject* function;
@@ -97,7 +97,7 @@ struct StageRange {
     char other;
 };
 
-/// An exception here is the framework's business: the call is made without a name.
+/// Clears any exception: the call is then made without a name.
 bool readNumber(PyObject* object, long& number) {
     if (object == nullptr) return PyErr_Clear(), false;
     number = PyLong_AsLong(object);
@@ -227,7 +227,7 @@ PyMethodDef functions[] = {{"bind", bind, METH_VARARGS, "Addresses of push, push
 PyModuleDef module_of = {
     PyModuleDef_HEAD_INIT, "bubblescope_native_ranges", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
-/// Before CPython 3.11, the module has its functions only.
+/// Before CPython 3.11, the module has only its functions.
 bool addTypes(PyObject* module) {
     if (PyObject_Vectorcall == nullptr || PyVectorcall_Call == nullptr) return true;
     PyObject* const types = PyImport_ImportModule("types");

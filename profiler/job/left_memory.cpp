@@ -94,7 +94,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     const nccl::Communicators communicators;
     CaptureWriter writer(options, std::move(info), names, communicators, {});
     chooseCheckpoint(header, dir);
-    const ClockReading now = readAllClocks(TickClock()); // this machine's clocks are also those of the process
+    const ClockReading now = readAllClocks(TickClock()); // the process used the clocks of this machine
     const Status resumed = writer.resume(memory);
     writer.addReading(now);
     EventReader reader(memory, EventReader::From::Checkpoint);

@@ -95,8 +95,8 @@ std::string nameOfSignal(int signal) {
 }
 
 /// The name of the signal that ended a process, such as "SIGKILL". `process` is its pidfd, if there is one. The process
-/// may be another program's child; the system is asked while it is a zombie and, since Linux 6.15, also later. Empty if
-/// the process exited by itself or is still running, or if the system does not report it.
+/// may be another program's child; the system reports its status while it is a zombie and, since Linux 6.15, also
+/// later. Empty if the process exited by itself or is still running, or if the system does not report it.
 std::string signalThatEnded(int pid, const Descriptor& process) {
     std::optional<int> status = statusOfZombie(pid);
     if (!status) status = statusOfReaped(process); // in case it was reaped in the meantime
@@ -271,7 +271,7 @@ void ProcessWatcher::takeAccount(int pid) {
     left_.push_back(leftByAccount(*told_));
 }
 
-/// Passes memory to a process that may not create it itself; without a descriptor there is none.
+/// Passes memory to a process that may not create it itself; without a descriptor, no memory is passed.
 void ProcessWatcher::answer(const Descriptor& connection, int memory) {
     WatcherLink::Message message;
     iovec text{&message, sizeof message};
@@ -330,7 +330,7 @@ void ProcessWatcher::settleEnded() {
     std::erase_if(watched_, [](const Watched& watched) { return watched.done; });
 }
 
-/// An exception that left the thread would end the program, and leave the job alone.
+/// An uncaught exception would end this program, but not the job.
 void ProcessWatcher::watchWhileMemoryLasts() noexcept {
     try {
         watch();
@@ -345,7 +345,7 @@ void ProcessWatcher::watch() {
     std::vector<pollfd> waited;
     std::optional<Clock::time_point> until;
     for (;;) {
-        const bool asked = until.has_value(); // whatever connected before is then seen below
+        const bool asked = until.has_value(); // all earlier connections are then handled below
         const bool unseen = std::ranges::any_of(watched_, [](const Watched& one) { return !one.process.isOpen(); });
         waited.assign({{crowded_ ? -1 : listener_.get(), POLLIN, 0}, {until ? -1 : stop_.get(), POLLIN, 0}});
         for (const Descriptor& connection : connections_)

@@ -135,7 +135,7 @@ void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes)
     if (statesNothing(left)) return;
     CapturedProcess& process = processOf(left, processes);
     using Account = CapturedProcess::Account;
-    if (left.unwatched) return; // the process's own account applies, if it wrote one
+    if (left.unwatched) return; // the process's own counts apply, if it wrote them
     process.files_written = left.stated.files;
     process.gpu_unknown = left.gpu_unknown;
     if (left.regular || left.written) {
@@ -155,7 +155,7 @@ void findMissing(std::vector<CapturedProcess>& processes) {
     for (CapturedProcess& process : processes) {
         process.files_missing =
             std::max<std::int64_t>(process.files_written - static_cast<std::int64_t>(process.files.size()), 0);
-        if (process.counts.parts_removed > 0) continue; // they held an unknown number of events
+        if (process.counts.parts_removed > 0) continue; // the removed parts held an unknown number of events
         const auto missing = [&](std::int64_t stated, std::int64_t there) {
             return std::max<std::int64_t>(stated - there, 0);
         };

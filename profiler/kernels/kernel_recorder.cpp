@@ -27,7 +27,7 @@ bool isCall(const cupti::Activity& activity) {
     return activity.kind == cupti::Activity::Kind::Runtime || activity.kind == cupti::Activity::Kind::Driver;
 }
 
-/// If a runtime call contains a driver call, only the outer one is kept.
+/// If a runtime call contains a driver call, only the outer call is kept.
 void leaveOutInnerCalls(std::vector<cupti::OwnedActivity>& activities) {
     std::unordered_set<std::uint32_t> outer;
     for (const cupti::OwnedActivity& one : activities) {

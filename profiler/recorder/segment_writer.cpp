@@ -118,7 +118,7 @@ Status TraceSegmentWriter::beginSegment() {
     lanes_opened_ = 0;
     encodeBeginning(readClocks());
     BUBBLESCOPE_TRY(file_.append(encoder_.take()));
-    // It does no harm if the file is already gone or cannot be removed.
+    // It is harmless if the file does not exist or cannot be removed.
     std::error_code ignored;
     if (limits_.segments > 0 && segment_ >= limits_.segments)
         std::filesystem::remove(dir / fileName(rank_, segment_ - limits_.segments), ignored);
@@ -126,7 +126,7 @@ Status TraceSegmentWriter::beginSegment() {
 }
 
 Status TraceSegmentWriter::append(std::vector<SliceRecord>& batch) {
-    // Transfers are recorded when they are used, possibly in a different order from that in which they happened.
+    // Transfers are recorded when they are used, possibly not in the order in which they happened.
     const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
         return std::pair(a.start, a.end) < std::pair(b.start, b.end);
     };

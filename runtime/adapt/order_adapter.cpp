@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::size_t kSteps = 4;      ///< steps that are remembered
 constexpr std::size_t kFewest = 2;     ///< steps before the first change
-constexpr double kWorthwhile = 0.015;  ///< least mean gain of a change; no remembered step may become longer
+constexpr double kWorthwhile = 0.015;  ///< minimum mean gain of a change; no remembered step may become longer
 constexpr double kNewTimes = 0.05;     ///< change of a mean time that is worth a new search
-constexpr double kNamedSlowdown = 0.1; ///< of a rank, to be named as a cause
+constexpr double kNamedSlowdown = 0.1; ///< minimum slowdown of a rank that is named as a cause
 
 /// The order with every backward as an input gradient and a weight gradient. The runtime computes a whole backward in
 /// the same two parts, so results do not change.
@@ -64,7 +64,7 @@ double fractionAbove(TimeNs time, TimeNs usual) {
     return static_cast<double>((time - usual).count()) / static_cast<double>(usual.count());
 }
 
-/// The share of a backward's time that its input gradient takes.
+/// The input gradient's share of a backward's time.
 double inputShare(const CostModel& nominal, Stage stage) {
     const TimeNs whole = nominal.opTime(OpKind::Backward, stage);
     const TimeNs input = nominal.opTime(OpKind::BackwardInput, stage);
@@ -164,7 +164,7 @@ std::optional<Schedule> searched(const Schedule& original, const CostModel& cost
     return std::move(found.value().schedule);
 }
 
-/// The rank that slows the run most, or else the link that does.
+/// The rank that slows the run most; if no rank does, the link.
 std::string causeIn(const CostModel& mean, const CostModel& nominal, const StepTimeline& shape) {
     double slowest = kNamedSlowdown;
     std::string cause = "times vary";
@@ -247,7 +247,7 @@ void OrderAdapter::search(const CostModel& mean) {
     if (!waits_ && searching_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     std::optional<Schedule> found = searching_.get();
     if (!found) return;
-    // The current order stays; others that were searched for former times go.
+    // Keeps the current order, and removes the other orders that were searched for earlier times.
     if (current_ >= unsearched_) {
         std::swap(candidates_[unsearched_], candidates_[current_]);
         current_ = unsearched_;

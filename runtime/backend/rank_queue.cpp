@@ -322,7 +322,7 @@ const void* RankQueue::valuesOf(const Tensor& tensor, std::int64_t rows, std::in
 void RankQueue::prepareChecks() {
     if (checks_) return;
     for (Accelerator::Event event : std::exchange(hand_overs_, {}))
-        device().destroy(event); // from now on they must be timed
+        device().destroy(event); // from now on, these events must be timed
     checks_ = std::make_unique<WorkQueue>(sharedDevice(), Accelerator::Priority::Low);
     addStream("checks", checks_->stream());
     step_stamp_ = pool().take(sizeof(std::uint64_t));

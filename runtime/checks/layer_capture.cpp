@@ -98,7 +98,7 @@ void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
         }
     }
     if (!captures_) return;
-    // Copies go into reused memory; the time they took is unknown here.
+    // Copies go into reused memory; their time is unknown here.
     constexpr std::int64_t kBytesInNs = 4;
     context_.repeat_cost.spend(TimeNs{layer.computation->bytes() / kBytesInNs});
     captured_bytes_ += layer.computation->bytes();

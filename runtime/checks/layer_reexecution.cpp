@@ -96,7 +96,7 @@ void LayerReexecution::tryTwice(const CapturedLayer& layer, TimeNs op_begin, Idl
     CheckRecord record = context_.recordOf(CheckKind::Replay, layer.run.op, layer.run.layer, CheckedTensor::Output);
     record.start = record.end = op_begin;
     if (clock != nullptr) {
-        // The first execution on a device loads code and makes plans; the second one shows the usual time.
+        // The first execution on a device loads code and makes plans; the second execution takes the usual time.
         record.start = clock->spend(TimeNs{0}, once).first;
         const auto [began, ended] = clock->spend(TimeNs{0}, again_once);
         costs_.note(layer, ended - began);

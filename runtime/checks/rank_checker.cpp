@@ -198,8 +198,8 @@ void RankChecker::watchCores(std::size_t index, TimeNs began, IdleClock& clock) 
 
 bool RankChecker::over(std::size_t index, IdleClock& clock) const {
     if (clock.arrived()) return true;
-    // After the last op the ends of other ranks cannot be seen, but on one machine the load shows when no rank works
-    // any more.
+    // After the last op the ends of other ranks cannot be seen, but on one machine the load shows when all ranks have
+    // finished.
     const std::optional<HostLoad> load = clock.load();
     return isLast(index) && load && load->ranks == context_.rank.mesh.ranks() && load->busy == 0;
 }

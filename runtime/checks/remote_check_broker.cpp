@@ -172,7 +172,7 @@ void RemoteCheckBroker::declineOffers(int steps) {
         postDone(offers_.front().from, offers_.front().layer.ticket);
         offers_.pop_front();
     }
-    // Declines offers that there was not even time to read.
+    // Declines offers that could not even be read in time.
     while (!unread_.empty() && unread_.front().steps >= steps) {
         const Mail mail = std::move(unread_.front().mail);
         unread_.pop_front();

@@ -25,7 +25,7 @@
 
 namespace bubblescope::runtime {
 
-/// Two copies: the writer fills the one that `version` does not select, then selects it. If a process is killed while
+/// Two copies: the writer fills the copy that `version` does not select, then selects it. If a process is killed while
 /// it writes, its previous entry therefore remains readable.
 struct ActivityBoard::Entry {
     static constexpr std::uint64_t kMagic = 0x62756262'6c655f61;
@@ -40,7 +40,7 @@ struct ActivityBoard::Entry {
 /// The shared memory of one entry.
 class ActivityBoard::Mapping {
 public:
-    /// Takes over the file; null if it cannot be mapped, or if its size may change.
+    /// Takes ownership of the file; null if it cannot be mapped, or if its size may change.
     static std::unique_ptr<Mapping> of(Descriptor file) {
         struct stat about {};
         const int seals = file.isOpen() ? ::fcntl(file.get(), F_GET_SEALS) : -1;

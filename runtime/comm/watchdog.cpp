@@ -72,7 +72,7 @@ std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
     const Seen& seen = ranks_[rank.index()];
     const Activity& activity = seen.activity;
     if (!works(activity)) return std::nullopt;
-    // Time of the activity at the last heartbeat: a rank that has died since then may have gone on to something else.
+    // Time of the activity at the last heartbeat: a rank that has died since may have continued with something else.
     const TimeNs known = seen.heard.value_or(now);
     if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
     return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),

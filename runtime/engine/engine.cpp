@@ -37,7 +37,7 @@ void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
             });
         }
     } catch (const std::system_error& e) {
-        // The ranks that did start would wait for this one forever.
+        // The ranks that did start would wait for this rank forever.
         Transport& transport = *parts.ranks[threads.size()];
         transport.fail(runError(fmt::format("cannot start the thread of rank {}: {}", transport.rank().value, e.what()),
                                 "use fewer ranks"));

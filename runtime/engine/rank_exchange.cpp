@@ -48,7 +48,7 @@ void RankExchange::sendOutput(const Op& op, Message message) {
     if (route->peer == rank_.transport.rank()) return;
     const TimeNs latency = rank_.config.times.comm;
     if (rank_.device) return rank_.device->sent(op, *route, rank_.paced(latency).value_or(TimeNs{0}));
-    // On a paced clock the transfer takes its latency; otherwise it lasts until it was handed over.
+    // On a paced clock the transfer takes its latency; otherwise it lasts until the hand-over.
     const TimeNs sent = rank_.clock.paced() ? end + latency : std::max(end, rank_.parts.clock.now());
     rank_.record.sent(op, *route, end, sent, rank_.step);
 }

@@ -241,7 +241,7 @@ void RankLoop::runOptimizer() {
     const std::span<const Op> op{&kOptimizer, 1};
     rank_.current = kOptimizer;
     injectFaults(op);
-    // One op updates all of the rank's stages; its nominal time is that for the first stage.
+    // One op updates all of the rank's stages; its nominal time is the first stage's.
     const TimeNs nominal = nominalTime(op);
     TimeNs ready = rank_.clock.freeAt();
     const std::vector<Tensor> sums = exchange_.sumGradients(stages_, kOptimizer, ready);
@@ -365,7 +365,7 @@ TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
     for (const Op& op : ops) {
         const TimeNs time = times.opTime(op.kind, rank_.topology.stageOf(op));
         sum += time;
-        // Ops that take the host's time without faults do so with faults too, see stretch().
+        // Ops that take the host's time without faults do so with faults too; see stretch().
         if (!rank_.faults.none() && time > TimeNs{0}) added += rank_.faults.opTime(op, rank_.step, time) - time;
     }
     if (ops.size() > 1) {

@@ -76,7 +76,7 @@ void ReadyOps::release(TimeNs now) {
 }
 
 TimeNs ReadyOps::wait() {
-    constexpr TimeNs kPoll{100'000}; // far less than an op takes
+    constexpr TimeNs kPoll{100'000}; // much shorter than an op
     const Op& first = rank_.ops()[dispatch_->awaited().front()];
     if (const auto input = rank_.topology.inputOf(first)) rank_.report(Activity::Kind::Receiving, first, input->peer);
     const bool emulated = rank_.clock.paced() && !rank_.device;

@@ -12,7 +12,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// A key that a kind accepts, and whether it is required.
+/// A key that a kind accepts or requires.
 struct KeyRule {
     std::string_view name;
     bool needed = false;
@@ -161,7 +161,7 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     return {};
 }
 
-/// True if it names a tensor inside a layer, or a known answer.
+/// True if the tensor is the result of a known answer, which has no layer.
 bool needsNoLayer(CheckedTensor tensor) {
     return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
 }

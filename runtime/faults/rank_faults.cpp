@@ -145,7 +145,7 @@ void RankFaults::inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& v
         const auto anywhere =
             static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1)));
         if (fault.kind == FaultKind::Nondet) {
-            values.disturb(chance); // like a different order of additions
+            values.disturb(chance); // resembles a different order of additions
             continue;
         }
         if (!hitsExecution(fault, run)) continue;

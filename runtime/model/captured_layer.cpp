@@ -44,7 +44,7 @@ void CapturedGptLayer<T>::run(LayerProbe& probe) const {
     }
 }
 
-// These functions discard their results, because the probe has seen them.
+// These functions discard their results, because the probe has received them.
 
 template <class T>
 void CapturedGptLayer<T>::runEmbedding(const Layers<T>& layers) const {

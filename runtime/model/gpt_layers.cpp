@@ -431,7 +431,7 @@ void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRow
     queue.launch(CrossEntropyKernel<T>{saved.logits_grad.template as<T>(), row_losses.as<float>(), logits.as<float>(),
                                        targets.as<int>(), tokens, vocabulary, 1.0F / static_cast<float>(all)});
     queue.launch(LossKernel{loss, row_losses.as<float>(), tokens, 1.0 / static_cast<double>(all)});
-    // A double is shown as two floats that contain its bits.
+    // A double is passed as two floats that contain its bits.
     layers_.place().show(CheckedTensor::Loss, static_cast<float*>(static_cast<void*>(loss)), 2);
     layers_.show(CheckedTensor::LogitsGradient, saved.logits_grad);
 }

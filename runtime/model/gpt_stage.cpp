@@ -152,7 +152,7 @@ void GptStage<T>::recompute(Piece piece) {
     SavedActivations& saved = savedOf(piece);
     showVersion(piece);
     saved_bytes_ -= saved.bytes();
-    recomputing_ = true; // watches have seen the same computation in F
+    recomputing_ = true; // watches have observed the same computation in F
     static_cast<void>(forwardLayers(piece, std::exchange(saved.input, Buffer()), saved, true));
     recomputing_ = false;
     saved_bytes_ += saved.bytes();
@@ -322,7 +322,7 @@ std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piec
     return earlier;
 }
 
-// The layers of the stage. Each layer is shown to the watch, and captured if the watch requests it.
+// The layers of the stage. Each layer is passed to the watch, and captured if the watch requests it.
 
 template <class T>
 class GptStage<T>::Watched {

@@ -156,7 +156,7 @@ std::uint64_t nowNs() {
         std::chrono::duration_cast<TimeNs>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-/// The time at which it was recorded.
+/// The time at which the event was recorded.
 struct CpuEvent : Accelerator::EventState {
     std::uint64_t at = 0;
 };

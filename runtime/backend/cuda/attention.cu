@@ -3,7 +3,7 @@
 #include "runtime/backend/cuda/attention_tiles.h"
 
 // Fused attention as in FlashAttention-2 (Dao 2023): scores are computed tile by tile and never reach memory. Sums are
-// in row order, so equal sizes give equal bits.
+// in row order, so results are bit-identical for equal sizes.
 
 namespace bubblescope::runtime {
 namespace {

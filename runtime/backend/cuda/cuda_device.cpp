@@ -322,7 +322,7 @@ void askForQueues() {
 }
 
 /// Dense bf16 rates from NVIDIA's datasheets, without sparsity. A part of a GPU (MIG) has the whole GPU's name; its
-/// rate is in proportion to its multiprocessors.
+/// rate is proportional to its number of multiprocessors.
 std::optional<double> peakOf(std::string_view name, int processors) {
     struct Peak {
         std::string_view part;

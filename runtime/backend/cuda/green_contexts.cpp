@@ -27,7 +27,7 @@ struct DeviceResource {
     unsigned char internal[92] = {};
     unsigned processors = 0;
     unsigned least = 0;     ///< processors of a share
-    unsigned alignment = 0; ///< their number is a multiple of it
+    unsigned alignment = 0; ///< the number of processors is a multiple of this
     unsigned char reserved[36] = {};
 };
 static_assert(sizeof(DeviceResource) == 144);
@@ -82,8 +82,8 @@ Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     return calls;
 }
 
-/// The largest number of processors per share with which the driver could divide them into that many shares; does not
-/// divide them.
+/// The largest number of processors per share for this many shares; only queries the
+/// driver.
 std::optional<unsigned> largestShare(const GreenCalls& calls, const DeviceResource& all, unsigned shares) {
     for (unsigned each = all.processors / shares; each > 0; --each) {
         unsigned groups = 0;
@@ -110,7 +110,7 @@ void* ProcessorShare::makeStream(int priority) const {
 }
 
 DriverFunctions loadedDriver() {
-    // CUDA's runtime has already loaded it, so this only finds it.
+    // CUDA's runtime has already loaded the driver, so this call only finds it.
     void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return [driver](const char* name) { return driver == nullptr ? nullptr : ::dlsym(driver, name); };
 }

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kWarp* kGridRows)
 }
 
 /// A block handles one entry and some of its columns, one per thread. It visits all rows once, kLanes at a time, and
-/// lists those of the entry in order.
+/// lists the entry's rows in order.
 template <class Kernel>
 __global__ void __launch_bounds__(kLanes) tableKernel(Kernel kernel, std::int64_t tiles) {
     __shared__ int listed[kLanes];
@@ -232,8 +232,8 @@ __global__ void __launch_bounds__(kHeldRowThreads) heldRowKernel(Kernel kernel, 
     if (held.lane == 0) kernel.finish(held.row, state);
 }
 
-// A block of a ColumnForm has 16 columns. This is few enough to give blocks to many processors, and even with 16-bit
-// numbers fills the 32 bytes per row that are a cache's smallest unit.
+// A block of a ColumnForm has 16 columns. This is few enough to give blocks to many processors. Even with 16-bit
+// numbers, it fills the 32 bytes per row that are a cache's smallest unit.
 constexpr int kStripLanes = kWarp / kColumnWarpLanes;
 constexpr int kStrip = kStripLanes * kAtOnce;
 constexpr int kColumnThreads = kColumnLanes * kStripLanes;

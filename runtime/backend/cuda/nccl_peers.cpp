@@ -39,11 +39,12 @@ public:
     decltype(&::ncclSend) send;
     decltype(&::ncclRecv) receive;
 
-    /// Throws an exception with NCCL's message. A call that is still in progress is not an error. The communicator is
-    /// not asked for it, because another thread may have aborted it, which frees it; NCCL's last error needs none.
+    /// Throws an exception with NCCL's message. A call that is still in progress is not an error. The message does not
+    /// come from the communicator, because another thread may have aborted and thereby freed it; NCCL's last error
+    /// needs no communicator.
     void check(ncclResult_t result, const char* what) const;
-    /// Aborts the communicator in a thread of its own, and waits for it for a limited time: with some versions an abort
-    /// can hang (nccl issues 549, 1777). One that hangs is left behind.
+    /// Aborts the communicator in a separate thread, and waits for a limited time: with some versions an abort can hang
+    /// (nccl issues 549, 1777). A thread that hangs is abandoned.
     void abort(ncclComm_t comm) const noexcept;
 
 private:
@@ -131,7 +132,7 @@ public:
         return over_ ? std::exchange(comm_, nullptr) : nullptr;
     }
     void abandon() noexcept {
-        // A call that is under way gets a moment to return. One that waits for a peer is ended by the abort.
+        // A call in progress gets a moment to return. A call that waits for a peer is ended by the abort.
         const std::unique_lock<std::timed_mutex> calls(calls_, std::chrono::seconds(2));
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
@@ -160,7 +161,7 @@ private:
         checkCuda(cudaStreamDestroy(stream), "destroy a stream");
         checkCuda(cudaFree(memory), "free memory");
     }
-    /// `bytes`: one to send, followed by one from each member.
+    /// `bytes`: one byte to send, followed by one byte from each member.
     void enqueueFirst(ncclComm_t comm, char* bytes, cudaStream_t stream) {
         const std::lock_guard calls(calls_);
         {

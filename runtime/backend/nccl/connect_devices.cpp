@@ -26,10 +26,10 @@ namespace bubblescope::runtime {
 
 /// Tensors between the devices of processes, over a PeerLibrary. A transfer is queued on a stream of its link, where it
 /// waits until the tensor has been computed; the receiver's compute stream waits for the transfer. The plan of links
-/// determines the order of queueing, so no rank has to ask a peer before it queues.
+/// determines the order of queueing, so no rank has to communicate with a peer before it queues.
 ///
 /// A sent tensor keeps its memory until the transfer is done, so no computation of a rank waits for a transfer to a
-/// peer. Because receives are queued at least up to the one needed, transfers cannot block a valid schedule.
+/// peer. Receives are queued at least up to the needed message, so transfers cannot block a valid schedule.
 class DeviceDataChannel final : public DataChannel {
 public:
     /// `ids` has one result of PeerLibrary::makeId() per link. Starts to connect; see connected().

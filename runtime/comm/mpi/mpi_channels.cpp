@@ -39,7 +39,7 @@ int byteCount(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-/// The other process may have ended, so MPI must not be waited for, and must keep the memory that it may still use.
+/// The other process may have ended, so do not wait for MPI, and keep the memory that it may still use.
 template <class Buffer>
 void abandon(MPI_Request& request, Buffer buffer) {
     int complete = 0;
@@ -67,12 +67,12 @@ MpiControlChannel::MpiControlChannel(MPI_Comm of) : comm_(of) {
 MpiControlChannel::~MpiControlChannel() {
     if (request_ != MPI_REQUEST_NULL) {
         MPI_Cancel(&request_);
-        MPI_Wait(&request_, MPI_STATUS_IGNORE); // returns at once: small messages arrive as a whole
+        MPI_Wait(&request_, MPI_STATUS_IGNORE); // returns immediately: small messages arrive completely
     }
     for (Send& send : sends_) {
         int complete = 0;
         if (MPI_Test(&send.request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete == 0)
-            MPI_Request_free(&send.request); // small: MPI has its copy
+            MPI_Request_free(&send.request); // small, so MPI has already copied it
     }
 }
 
