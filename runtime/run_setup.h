@@ -80,7 +80,7 @@ using TrainedStages = std::vector<std::vector<std::unique_ptr<StageModel>>>;
 [[nodiscard]] Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes);
 
 /// The digest of stages that are all in this process. There is a copy of the model for each replica and each of its
-/// `routes` pipelines; for each stage, the first of the ranks that share it comes first.
+/// `routes` pipelines; ranks that share a stage are hashed in ascending order.
 [[nodiscard]] Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

@@ -70,7 +70,7 @@ public:
     [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
 
     /// Makes each flush store a checkpoint in `memory`, from which another process can continue the file; `reader`
-    /// supplies the records. Both must outlive all flushes.
+    /// supplies the records. Both arguments must outlive all flushes.
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
     /// Continues the file of a process that has ended, from the checkpoint in its memory. Must be called first.
     [[nodiscard]] Status resume(const EventMemory& memory);

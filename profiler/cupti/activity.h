@@ -64,7 +64,7 @@ enum class DecodeStatus : std::uint8_t {
 /// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside `bytes` and
 /// follows no pointers in it, regardless of the content. CUPTI only appends fields to its records, so the fields that
 /// all versions since CUDA 8 share are always read (for kernels: since ActivityKernel3). Later fields are read only if
-/// the library that wrote the buffer has them; `version` is its cuptiGetVersion().
+/// the library that wrote the buffer has them; `version` is that library's cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 
 /// Kinds by CUPTI's numbers.

@@ -150,7 +150,7 @@ private:
     std::size_t buffer_bytes_;
     std::uint32_t version_ = 0;
     Scope scope_ = Scope::Everything;
-    std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; its callbacks do not take it
+    std::mutex control_mutex_; ///< held while flushing or stopping CUPTI; CUPTI's callbacks do not take it
     std::atomic<bool> on_{false};
     bool monotonic_ = false; ///< true if CUPTI uses our clock
     TickMap clocks_;         ///< clock readings at each collect(), if CUPTI uses its own clock

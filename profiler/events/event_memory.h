@@ -15,9 +15,9 @@
 namespace bubblescope::profiler {
 
 /// The memory in which the threads of a process store their records until they are written. It consists of chunks,
-/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread can use all of
-/// it in a burst, and many threads together cannot exceed it. Pages are touched only when used. Another process may map
-/// the same memory, so that its content survives when this process is killed.
+/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread can use the
+/// whole mapping in a burst, and many threads together cannot use more. Pages are touched only when used. Another
+/// process may map the same memory, so that its content survives when this process is killed.
 ///
 /// The content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
 /// garbage.
@@ -80,7 +80,7 @@ struct Header {
     std::uint32_t version = 0;
     std::uint32_t chunks = 0;
     std::int64_t pid = 0;
-    std::atomic<std::uint32_t> slots_used{0};     ///< all slots ever used are below this
+    std::atomic<std::uint32_t> slots_used{0};     ///< all slots ever used have lower indices
     std::atomic<std::uint32_t> ended{0};          ///< 1: the process wrote everything and closed its file
     std::atomic<std::uint64_t> lost_begins{0};    ///< number of lost range starts and marks; if an end is lost, its
                                                   ///< range stays open

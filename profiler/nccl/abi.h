@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28); only the parts used here. NCCL ships no
-/// header for it. NCCL uses the newest version that it and the plugin support.
+/// header for this interface. NCCL uses the newest version that it and the plugin support.
 namespace bubblescope::profiler::nccl::abi {
 
 using Result = int; ///< ncclResult_t

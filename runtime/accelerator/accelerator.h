@@ -116,7 +116,7 @@ public:
     /// Copies within the device's memory.
     virtual void copy(void* to, const void* from, std::int64_t bytes, Stream stream) = 0;
     virtual void zero(void* memory, std::int64_t bytes, Stream stream) = 0;
-    /// This and the next function wait until the copy is complete.
+    /// This function and the next wait until the copy is complete.
     virtual void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) = 0;
     virtual void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) = 0;
 

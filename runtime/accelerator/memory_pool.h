@@ -53,10 +53,10 @@ private:
 
 /// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device. Later
 /// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream waits
-/// for it. To keep that wait short, a few buffers freed on other streams stay unused; beyond that number the oldest is
-/// reused. The lowest free address of a size is taken, so that recurring work finds its buffers at the same addresses.
-/// Training needs the same sizes in every step, so device memory is allocated only in the first steps. On a device that
-/// shares the host's memory, freed memory is released immediately.
+/// for it. To keep that wait short, a few buffers freed on other streams stay unused; beyond that number the oldest
+/// buffer is reused. The lowest free address of a size is taken, so that recurring work finds its buffers at the same
+/// addresses. Training needs the same sizes in every step, so device memory is allocated only in the first steps. On a
+/// device that shares the host's memory, freed memory is released immediately.
 ///
 /// Buffers may be freed by any thread that may submit work to the stream that used them last (but not while a graph is
 /// recorded from that stream). Only the thread that submits work to the home stream may call take().
@@ -67,7 +67,7 @@ public:
         : device_(device), home_(home), spare_(spare) {}
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
-    /// All buffers must have been returned, and the device must have finished with them.
+    /// All buffers must have been returned, and all device work on them must be done.
     ~MemoryPool();
 
     /// Returns an empty buffer for 0 bytes.

@@ -68,7 +68,7 @@ public:
     static constexpr std::size_t kDigests = 1024;
     static constexpr std::int64_t kBytes = kDigests * sizeof(std::uint64_t);
 
-    /// Allocated in the memory of `home`; cleared by `first`, the first queue to use it.
+    /// The page is in the memory of `home`; it is cleared by `first`, the first queue to use it.
     DigestPage(WorkQueue& home, WorkQueue& first);
 
     [[nodiscard]] bool full() const { return used_ == kDigests; }

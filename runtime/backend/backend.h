@@ -37,7 +37,7 @@ struct PeerJob {
 using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
     const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
 
-/// Size of a device's memory, and size of the values in it.
+/// Size of a device's memory, and size of the values in that memory.
 struct DeviceMemory {
     std::int64_t bytes = 0;
     int value_bytes = 4; ///< bytes per activation, and per weight as used in products

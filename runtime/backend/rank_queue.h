@@ -17,10 +17,10 @@
 namespace bubblescope::runtime {
 
 /// Converts a device's events to host time, for all ranks on one device. Events only yield the time from one event to
-/// another, so a reference event is recorded on an idle stream between two readings of the host's clock. Of several
-/// attempts, the one with the closest readings is used. This is repeated in every step, so that neither clock drift nor
-/// the coarse resolution of long intervals matters. All ranks use the same reference event, so they share the same
-/// error of a few microseconds.
+/// another, so a reference event is recorded on an idle stream between two readings of the host's clock. Several
+/// attempts are made, and the attempt with the closest readings is used. This is repeated in every step, so that
+/// neither clock drift nor the coarse resolution of long intervals matters. All ranks use the same reference event, so
+/// they share the same error of a few microseconds.
 class DeviceTime {
 public:
     DeviceTime(Accelerator& device, HostClock& clock);
@@ -104,8 +104,8 @@ public:
     void endOp();
     /// Marks that the op has reached a sum. Call it before the op's part is handed over.
     void beginSum();
-    /// Adds the parts of this rank and of the other ranks in order, and makes the work queued afterwards
-    /// wait for the sum. With a latency, the sum ends at least that time after the last part was
+    /// Adds the parts of this rank and of the other ranks in order, and makes the work queued afterwards wait
+    /// for the sum. With a latency, the sum is available at the earliest `latency` after the last part was
     /// computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.

@@ -25,7 +25,8 @@ struct AadiffOptions {
                                         ///< delay the step
     std::optional<std::int64_t> memory; ///< maximum memory of a rank's checks in bytes; none = no limit
     /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; it applies separately to copies of
-    /// the data to be repeated, and to digests. If checks would exceed it, fewer steps are checked. 1 = every step.
+    /// the data to be repeated, and to digests. If checks would exceed this limit, fewer steps are checked. 1 = every
+    /// step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
     bool elsewhere = true; ///< true if other ranks repeat layers too; requires ranks that are threads of one process
@@ -36,7 +37,7 @@ struct AadiffOptions {
     /// Called once, on a rank's thread, when all ranks of this process have made their first plan. Not called in runs
     /// that follow the plan for nominal times, which is known in advance.
     std::function<void(const PlannedCoverage&)> on_plan{};
-    std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< limit for stored tensors of mismatches
+    std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< size limit for the stored tensors of mismatches, in bytes
 };
 
 } // namespace bubblescope::runtime

@@ -13,7 +13,8 @@
 namespace bubblescope::runtime {
 
 /// The tensors computed by one execution of a part of a layer, in the order of their computation. Executions of the
-/// same part on the same inputs report the same tensors. On a device, reading a result waits until it is computed.
+/// same part on the same inputs report the same tensors. On a device, reading a result waits until the device has
+/// computed it.
 using LayerResult = std::vector<ShownTensor>;
 
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);

@@ -125,7 +125,7 @@ private:
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 
-/// Creates the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive them.
+/// Creates the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive the checkers.
 [[nodiscard]] AttachHook attachChecks(CheckSetup* setup);
 
 } // namespace bubblescope::runtime

@@ -53,7 +53,7 @@ public:
 
     /// The end of the op, which may be in the future. Call it when the op's maths is done. The result may be passed on
     /// immediately, as long as it is not used before that time on the device clock. For ops that run together, call it
-    /// after the maths of each; the last call returns the end of all of them.
+    /// after the maths of each op; the last call returns the end of all these ops.
     End end(TimeNs begin, TimeNs nominal);
 
     /// Holds the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of the

@@ -13,7 +13,7 @@
 namespace bubblescope::runtime {
 
 /// Sends tensors between processes. No call waits: each call starts all transfers that can be started, and advances
-/// pending ones. One thread at a time. Failures are reported as exceptions.
+/// pending transfers. One thread at a time. Failures are reported as exceptions.
 class DataChannel {
 public:
     struct Arrived {
@@ -86,7 +86,7 @@ public:
     virtual ~ControlChannel() = default;
 
     virtual void send(Rank to, const ControlMessage& message) = 0;
-    /// The next received message, if there is one.
+    /// The next received message; nothing if none has arrived.
     [[nodiscard]] virtual std::optional<Received> receive() = 0;
 };
 

@@ -32,7 +32,7 @@ struct MessageKey {
 };
 
 /// Number of sums that may be pending. A rank sends its part of the next sum only after it has received all parts of
-/// the current one, so ranks are at most one sum apart.
+/// the current sum, so ranks are at most one sum apart.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
 /// Digests that the sender computes in a run with checks.
@@ -52,7 +52,7 @@ struct Message {
 /// A received message.
 struct Taken {
     Message message;
-    bool waited = false; ///< true if the receiver had to wait for it
+    bool waited = false; ///< true if the receiver had to wait for the message
 };
 
 /// A message that a rank will receive.

@@ -45,7 +45,7 @@ struct ProcessTransportConfig {
 ///
 /// Times are sent on the root's clock: if a rank uses another clock, a ping exchange at the start measures the
 /// difference. Clocks drift, so further exchanges, one every minute and one at the end, are recorded for readers of the
-/// trace. The thread does this during the run; no rank waits for it.
+/// trace. The thread performs these exchanges during the run, and no rank waits for them.
 class ProcessTransport final : public Transport {
 public:
     /// All processes open their ends together. Error: Run if no thread can be created.
@@ -94,7 +94,7 @@ private:
     /// Adds the reply to the pending exchange.
     void takePong(const ControlMessage& message, TimeNs came);
     void pingIfDue(TimeNs now);
-    /// Releases the lock while it reports an exchange.
+    /// Releases the lock while reporting an exchange.
     void reportPings(std::unique_lock<std::mutex>& lock);
     void work();
     void progress();
@@ -119,7 +119,7 @@ private:
     int size_;
     TimeNs timeout_;
     bool own_clock_;
-    TimeNs ahead_{0}; ///< this rank's clock minus the root's
+    TimeNs ahead_{0}; ///< this rank's clock minus the root's clock
     std::vector<Ping> pings_;
     RunEnd end_;
     Watchdog watchdog_;

@@ -75,7 +75,8 @@ struct EngineParts {
     std::vector<Transport*> ranks;
     std::vector<profiler::RecordRing*> rings = {}; ///< destination of each rank's records; empty = none
     profiler::KernelRecorder* kernels = nullptr;   ///< notified of everything that ranks launch on devices; may be null
-    /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
+    /// The effect of an injected death on the rank's process; by default the run ends with an error that reports the
+    /// death.
     std::function<void()> die = {};
     /// Called by the first of `ranks` when all ranks have recorded a complete step; an error ends the run.
     std::function<Status()> after_step = {};

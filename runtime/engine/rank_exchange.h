@@ -20,7 +20,7 @@ public:
     /// Waits for the input from the neighbouring stage. Returns nothing if the op needs no input. If `holds` is set in
     /// a run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
-    /// Sends an op's output to the neighbouring stage, if it has one.
+    /// Sends an op's output to the neighbouring stage, if the op has an output.
     void sendOutput(const Op& op, Message message);
 
     /// Sends the gradients of the rank's stages to their copies, and adds the gradients from the copies in the order of

@@ -22,7 +22,7 @@ struct Arrival {
 };
 
 /// Records a rank's ops and transfers; peers are recorded with their number in the pipeline. Drops records if a fault
-/// requires that.
+/// requires it.
 class RankRecord {
 public:
     /// `ring` may be null; references must outlive the record.

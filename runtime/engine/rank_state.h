@@ -67,8 +67,8 @@ struct RunState {
     const DataPlan plan;
     CurrentOrder order;
     /// The latest even step and the latest odd step as executed by ranks of the first replica, for
-    /// EngineParts::next_order. Each rank writes its own lists. There are two, because other ranks begin a step while
-    /// the first rank still reads the previous one.
+    /// EngineParts::next_order. Each rank writes its own lists. There are two lists, because other ranks begin a step
+    /// while the first rank still reads the previous one.
     std::array<StepTimeline, 2> observed;
     JobControl& control;
     /// The number of the last step plus one. If the run must end early, a rank that enters a step makes that step the
@@ -146,7 +146,7 @@ public:
     /// `rank` must outlive the object.
     explicit RankStages(RankState& rank) : rank_(rank) {}
 
-    /// Creates the stages, on the rank's device if it has one, and passes them to the layer hook.
+    /// Creates the stages, on the rank's device if it has a device, and passes them to the layer hook.
     void build();
     /// On a device, runs the ops of a step once on meaningless input (see StageModel::rehearse()), without recording
     /// times and without transfers between ranks.

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] bool isRoot() const { return rank_ == 0; }
 
-    /// True if MPI runs in this process; also for a single process if mpirun started it.
+    /// True if MPI runs in this process, including a single process that mpirun started.
     [[nodiscard]] virtual bool hasMpi() const { return false; }
     /// True if any thread may call MPI at any time (MPI_THREAD_MULTIPLE); otherwise only the main thread may.
     [[nodiscard]] virtual bool threadsMayCommunicate() const { return false; }

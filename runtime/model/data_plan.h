@@ -79,7 +79,7 @@ struct StageTask {
 /// terms are grouped differently, so results differ in their last bits.
 class DataPlan {
 public:
-    /// `schedule` must be valid; the plan holds no reference to it.
+    /// `schedule` must be valid; the plan stores no reference to it.
     explicit DataPlan(const Schedule& schedule, int replicas = 1);
 
     [[nodiscard]] Piece pieceOf(const Op& op, int replica = 0) const;

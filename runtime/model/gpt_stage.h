@@ -45,7 +45,7 @@ public:
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
-    /// Also passes the rounded copy used by products to the probe, if there is one.
+    /// Also passes the rounded copy used by products to the probe, if such a copy exists.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
     /// On a device with separate memory, the digest is computed on the device. Waits for the device.

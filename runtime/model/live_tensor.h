@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 class ComputeQueue;
 
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
-/// device may not have computed them yet. Used by the thread of the rank that requested it.
+/// device may not have computed the digest and values yet. Used by the thread of the rank that requested it.
 class DeviceSnapshot {
 public:
     DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
@@ -44,7 +44,7 @@ struct ShownTensor {
     std::int64_t count = 0;
     std::shared_ptr<const DeviceSnapshot> late; ///< provides digest and values on a device; null on the host
 
-    // These functions wait for the device, if there is one.
+    // These functions wait for the device, if the tensor is on a device.
     [[nodiscard]] std::uint64_t digestNow() const { return late ? late->digest() : digest; }
     [[nodiscard]] std::vector<float> valuesNow() const { return late ? late->values() : values; }
     /// Size of the memory that holds the values.

@@ -15,7 +15,8 @@ BUBBLESCOPE_PORTABLE inline float larger(float a, float b) {
 }
 
 /// Softmax with a causal mask. Rows are the queries of one head after another. Columns are all tokens up to the last
-/// one of the slice; query q attends to the first keys − queries + q + 1 of them. The other columns are set to 0.
+/// token of the slice; query q attends to the first keys − queries + q + 1 of these tokens. The other columns are set
+/// to 0.
 template <class T>
 struct CausalSoftmaxKernel {
     using Form = RowForm;

@@ -85,7 +85,7 @@ protected:
     PeerLink link_;
     Rank self_;
     Accelerator::Stream stream_;
-    MemoryPool memory_; ///< its home stream is stream_
+    MemoryPool memory_; ///< pool of the link; its home stream is stream_
     std::unique_ptr<PeerComm> comm_;
     std::deque<Outgoing> outgoing_;
 };
