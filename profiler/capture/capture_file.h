@@ -91,7 +91,8 @@ public:
         std::int64_t parts_removed = 0;
     };
     [[nodiscard]] State state() const;
-    /// Call it before anything is added. Names of tracks are unknown here, but the file already describes them.
+    /// Call it before anything is added. Track names are unknown in this process, but the file already describes the
+    /// tracks.
     [[nodiscard]] Status resume(const State& state);
     static constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
     [[nodiscard]] bool isFull() const { return tracks_.size() >= kMaxTracks; }

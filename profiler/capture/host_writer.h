@@ -25,8 +25,8 @@ public:
     /// All references must outlive the writer.
     HostWriter(CaptureFile& file, const nvtx::Names& names, CaptureWindow& window, perfetto::CaptureCounts& counts);
 
-    /// Takes a thread's records in order, with the time of each. `after_gap`: earlier records were lost, so it is
-    /// unknown which ranges are open.
+    /// Takes a thread's records in order, with the time of each record. `after_gap` is true if earlier records were
+    /// lost, so that the open ranges are unknown.
     void take(std::uint32_t tid, const HostRecord& record, TimeNs time, bool after_gap);
 
     /// Called for each completed outermost range of ops that is not a step. These ranges are in the domain of ops or,

@@ -17,7 +17,7 @@ namespace bubblescope::profiler {
 using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
 [[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
 
-/// The process's place in the job, from the launcher's environment variables.
+/// The process's position in the job, from the launcher's environment variables.
 struct RankIdentity {
     std::optional<int> rank; ///< rank among all processes of the job
     std::optional<int> size; ///< number of processes in the job

@@ -57,7 +57,7 @@ struct OwnedActivity {
 
 enum class DecodeStatus : std::uint8_t {
     Decoded,
-    OtherKind, ///< a kind that is not used here
+    OtherKind, ///< a kind that the profiler does not use
     Damaged,   ///< fewer bytes than the kind requires
 };
 

@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// The name of an API call. `runtime`: true for CUDA's runtime API, false for the driver API.
+/// Returns the name of an API call. `runtime` is true for CUDA's runtime API, and false for the driver API.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
 /// Names of activities in traces, in the terms of PyTorch's profiler, so that readers need to know only one convention.

@@ -123,7 +123,7 @@ private:
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
-    int alike_;                ///< number of ranks with the same place in the pipeline: replicas times tensor ranks
+    int alike_;                ///< number of ranks with the same position in the pipeline: replicas times tensor ranks
     StageWays ways_;           ///< paths of micro-batches through the whole pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;

@@ -101,7 +101,7 @@ public:
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;
 
-    /// `timed`: the event may be passed to elapsed().
+    /// `timed` is true if the event may be passed to elapsed().
     [[nodiscard]] virtual Event makeEvent(bool timed) = 0;
     virtual void destroy(Event event) noexcept = 0;
     virtual void record(Event event, Stream stream) = 0;

@@ -138,8 +138,8 @@ public:
     /// everything that the rank has queued so far. With a nominal time, the queue is kept busy until that time has
     /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
-    /// True if a tensor that was handed over can be used here at `now`. With a latency, the tensor must have been ready
-    /// for at least that time.
+    /// True if a handed-over tensor can be used on this rank's device at `now`. With a latency, the tensor must have
+    /// been ready for at least that time.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
     /// Copies a digest from another rank's device to this rank's device, after everything that this rank has queued so
     /// far. The original must not be freed before the copy is complete.

@@ -99,7 +99,7 @@ public:
 /// A broker shared by ranks that are threads of one process. Thread-safe.
 class LocalCheckBroker final : public CheckBroker {
 public:
-    /// `ranks`: number of ranks in this process.
+    /// `ranks` is the number of ranks in this process.
     explicit LocalCheckBroker(std::size_t ranks) : ranks_(ranks) {}
 
     [[nodiscard]] bool hasOthers(std::size_t besides) const override { return ranks_ > besides; }

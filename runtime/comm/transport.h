@@ -24,7 +24,7 @@ struct Activity {
         Checking,  ///< running a check in a bubble; `op` is the last op that the rank ran
         Receiving, ///< waiting for the input of `op` from `peer`
         Summing,   ///< waiting inside `op` for `peer`'s part of a sum
-        Draining,  ///< waiting for its device to finish queued work, which may wait for peers
+        Draining,  ///< waiting for the rank's device to finish queued work, which may wait for peers
         AtBarrier, ///< waiting for all ranks, between ops
         Done,      ///< all steps are finished
     };

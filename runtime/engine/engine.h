@@ -71,7 +71,7 @@ struct EngineParts {
         std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
     };
     std::optional<Devices> devices = std::nullopt;
-    /// The ranks that this process runs as threads; if these are not all ranks, the others run elsewhere.
+    /// The ranks that this process runs as threads; other ranks may run in other processes.
     std::vector<Transport*> ranks;
     std::vector<profiler::RecordRing*> rings = {}; ///< destination of each rank's records; empty = none
     profiler::KernelRecorder* kernels = nullptr;   ///< notified of everything that ranks launch on devices; may be null
@@ -89,10 +89,10 @@ struct EngineParts {
 
 struct EngineResult {
     /// For each update of the weights (a step has at least one), the losses of all pipelines, replica by replica; 0 if
-    /// a pipeline's last stage is elsewhere.
+    /// a pipeline's last stage is in another process.
     std::vector<std::vector<double>> losses;
-    /// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage; null for stages
-    /// elsewhere.
+    /// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage; null for stages in other
+    /// processes.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
     std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
     std::int64_t ops = 0;          ///< number of ops executed by the ranks of this process, including optimizer ops

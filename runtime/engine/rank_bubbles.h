@@ -39,7 +39,7 @@ private:
     /// True if a hook works in the current step's bubbles.
     [[nodiscard]] bool works() const { return rank_.fillsBubbles() && rank_.hook->active(); }
     void callBubbleHook(std::size_t index);
-    /// On a device: lets the hook do the work that was not possible within the finished ops.
+    /// On a device: lets the hook do the work that it had to postpone until the ops had finished.
     void settle();
     void work(std::size_t index);
     /// Publishes that the rank is waiting; see Transport::report().

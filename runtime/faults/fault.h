@@ -100,7 +100,7 @@ struct Fault {
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Checks that everything named by the faults exists: ranks, steps, ops of a rank, tensors. Error: Usage. Layer numbers
-/// are not checked here, because the layers of a stage are unknown.
+/// are not checked, because the layers of a stage are unknown at this point.
 [[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
                                  int tensor_ranks = 1);
 

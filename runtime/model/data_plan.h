@@ -44,7 +44,7 @@ struct Piece {
 /// Describes one stage to the model. Two pipelines in opposite directions hold each part of the model twice, in two
 /// stages with equal places.
 struct StageTask {
-    int place = 0;               ///< place of the stage in its pipeline
+    int place = 0;               ///< position of the stage in its pipeline
     int places = 1;              ///< number of places in that pipeline
     std::vector<Piece> pieces;   ///< pieces that pass through the stage, in the order in which their gradients are
                                  ///< summed

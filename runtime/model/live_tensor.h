@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 class ComputeQueue;
 
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
-/// device may not have computed the digest and values yet. Used by the thread of the rank that requested it.
+/// device may not have computed the digest and values yet. Used by the thread of the rank that requested the snapshot.
 class DeviceSnapshot {
 public:
     DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)

@@ -137,7 +137,7 @@ struct FlatRun {
 /// (ComputeQueue::Traits::separate_gradients). An early gradient is kept in separate memory until its turn.
 class GradientSum {
 public:
-    /// `ends`: number of pieces summed before each take(), if there are several takes in a step.
+    /// `ends` contains the number of pieces summed before each take(), if there are several takes in a step.
     GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size, std::vector<std::size_t> ends = {})
         : queue_(queue), order_(std::move(order)), ends_(std::move(ends)), size_(size) {
         if (ends_.empty()) ends_.push_back(order_.size());

@@ -25,7 +25,7 @@ struct GpuInfo {
 
 /// Error: Run, with CUDA's message, if there is no such GPU.
 [[nodiscard]] Result<GpuInfo> gpuInfo(int index);
-/// `graphs`: turn batches of work into CUDA graphs.
+/// If `graphs` is true, batches of work become CUDA graphs.
 [[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs = false);
 
 } // namespace bubblescope::runtime

@@ -106,7 +106,7 @@ private:
 };
 
 /// Receives in the sender's order: a few messages in advance, and always up to the requested message. A message that
-/// the rank needs is thus never blocked by one that it does not need yet.
+/// the rank needs is thus never blocked by a message that it does not need yet.
 class ReceiveChannel final : public NcclChannel {
 public:
     ReceiveChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
