@@ -85,7 +85,7 @@ struct Header {
     std::atomic<std::uint64_t> lost_begins{0};    ///< number of lost range starts and marks; if an end is lost, its
                                                   ///< range stays open
     std::atomic<std::uint64_t> stated{0};         ///< events reported by adapters
-    std::atomic<std::uint64_t> stated_written{0}; ///< number of these events that were written
+    std::atomic<std::uint64_t> stated_written{0}; ///< number of adapter events that were written
     std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI is recording; its buffers are lost if the process is
                                                   ///< killed
     std::atomic<std::uint32_t> message_bytes{0};  ///< length of the message that explains why nothing more is written

@@ -32,7 +32,7 @@ struct CapturedProcess {
     perfetto::CaptureCounts readable; ///< ranges, marks and NCCL events that are in the files
     std::int64_t files_written = 0;   ///< number of files that the process reported, without those that it removed; 0
                                       ///< without a report
-    std::int64_t files_missing = 0;   ///< number of these files that no longer exist
+    std::int64_t files_missing = 0;   ///< number of reported files that no longer exist
     std::int64_t unreadable = 0;      ///< events that the process wrote but that are not in the files
     bool gpu_unknown = false;         ///< true if CUPTI's buffers were lost with the process, with unknown content
     std::vector<std::string> messages;

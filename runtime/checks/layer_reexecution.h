@@ -20,9 +20,9 @@ public:
     /// true if a result was obtained.
     bool check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
-    /// Executes a part twice more. A transient fault of the first execution cannot affect these repetitions, so if they
-    /// differ, the part is not deterministic. `clock` is used on a device; it is null on the host, where this happens
-    /// within the op that began at `op_begin`.
+    /// Executes a part two more times. A transient fault of the first execution cannot affect these repetitions, so if
+    /// they differ, the part is not deterministic. `clock` is used on a device; it is null on the host, where this
+    /// happens within the op that began at `op_begin`.
     void tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock);
 
 private:

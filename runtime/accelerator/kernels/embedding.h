@@ -6,7 +6,7 @@
 namespace bubblescope::runtime {
 
 /// Computes the tokens of a piece. This is done on the device from the text, so that training copies nothing from the
-/// host. The result equals that of TextData::sequences().
+/// host. The result equals TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
     using Varies = void; // because step and micro-batch vary

@@ -54,7 +54,8 @@ struct NormaliseKernel {
     }
 };
 
-/// Normalisation and y = x̂ ∘ gain + bias in one kernel; the result is bit-identical to that of two separate kernels.
+/// Normalisation and y = x̂ ∘ gain + bias in one kernel; the result is bit-identical to the result of two separate
+/// kernels.
 template <class T>
 struct NormaliseAndScaleKernel : NormaliseKernel<T> {
     using State = typename NormaliseKernel<T>::State;
