@@ -16,7 +16,7 @@ struct DeviceWork {
     std::uint32_t stream = 0;
     std::uint32_t correlation = 0; ///< shared by a call and the work that it started
     std::uint32_t graph = 0;       ///< graph id of a kernel or launch; 0 = none
-    std::int64_t bytes = -1;       ///< for copies and memsets; -1 = none
+    std::int64_t bytes = -1;       ///< bytes of a copy or memset; -1 = none
     std::array<std::int32_t, 3> grid{};
     std::array<std::int32_t, 3> block{};
 };

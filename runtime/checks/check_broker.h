@@ -38,7 +38,7 @@ public:
         std::vector<Rank> excluded;
         // Set by the answer:
         Rank answered_by;
-        LayerResult once; ///< results of two executions on that rank
+        LayerResult once; ///< results of two executions on the answering rank
         LayerResult twice;
     };
 

@@ -13,7 +13,7 @@
 namespace bubblescope::runtime {
 
 /// Sends tensors between processes. No call waits: each call starts all transfers that can be started, and advances
-/// pending transfers. One thread at a time. Failures are reported as exceptions.
+/// pending transfers. Only one thread at a time may use it. Failures are reported as exceptions.
 class DataChannel {
 public:
     struct Arrived {
@@ -72,7 +72,7 @@ struct ControlMessage {
 };
 
 /// Sends control messages between processes. No call waits. Failures appear as missing messages, which the watchdog
-/// reports. One thread at a time.
+/// reports. Only one thread at a time may use it.
 class ControlChannel {
 public:
     struct Received {

@@ -139,7 +139,7 @@ private:
     TimeNs ping_interval_;
     TimeNs pings_due_{0};
     bool exchanging_ = false;     ///< true if an exchange during the run is pending
-    std::vector<Ping> exchanged_; ///< pings of the pending exchange, or of the last one until it is reported
+    std::vector<Ping> exchanged_; ///< pings of the pending exchange, or of the last exchange until it is reported
     OnPings tell_pings_;
     std::mutex reporting_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;

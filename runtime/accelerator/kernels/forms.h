@@ -45,8 +45,8 @@ constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays
 /// visitor.readIfAny(array).
 struct GridForm {};
 
-/// Sums over each row in several passes, each of which may use the totals of earlier passes, then a write of each
-/// element. A kernel K has
+/// Computes sums over each row in several passes, each of which may use the totals of earlier passes,
+/// and then writes each element. A kernel K has
 ///   std::int64_t rows() const;
 ///   std::int64_t terms(std::int64_t row) const;    number of terms of a sum
 ///   std::int64_t columns() const;                  number of elements written
