@@ -73,7 +73,7 @@ void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::o
 /// A step's loss: the sum of its shares, in the order used by all execution modes.
 [[nodiscard]] double lossOf(const std::vector<double>& shares);
 
-/// By replica and tensor rank (see RunMesh::laneOf()), then by stage.
+/// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage.
 using TrainedStages = std::vector<std::vector<std::unique_ptr<StageModel>>>;
 
 /// The digest of the model; `hashes` are the digests of its copies, which must be equal. Error: Run, if they differ.
