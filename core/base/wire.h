@@ -38,7 +38,7 @@ public:
     void operator()(const T&... values) {
         (put(values), ...);
     }
-    /// Points in time; TimeNs::min() and max() stand for a missing time.
+    /// Points in time; TimeNs::min() and max() mean that a time is missing.
     template <class... Time>
     void instant(const Time&... times) {
         (put(times == TimeNs::max() || times == TimeNs::min() ? times : times + origin_), ...);

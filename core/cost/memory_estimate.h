@@ -119,10 +119,10 @@ struct AttentionWeights {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// In a layer with experts, f is that of the shared experts, and the k routed experts of a token keep k(dh + 3df_e)/r:
-/// the copies of the token that they receive, and the tensors around their activation; from I to W k(2dh + 3df_e)/r.
-/// Tensor parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly
-/// over the experts.
+/// In a layer with experts, f is that of the shared experts. The k routed experts of a token keep k(dh + 3df_e)/r, and
+/// k(2dh + 3df_e)/r from I to W: their copies of the token, and the tensors around their activation. Tensor
+/// parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly over
+/// the experts.
 ///
 /// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al., 2023. Recomputed tensors are not kept; those
 /// of one layer form the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V,

@@ -54,7 +54,7 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const RecordOwner& owner, std::int64_t records) = 0;
     virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
-    /// Reports that the stream belongs to a recorded job, and therefore contains no records of ops.
+    /// Reports that the stream belongs to a recorded job and therefore has no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
     /// Reports the number of events that the process has lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;

@@ -97,8 +97,8 @@ public:
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
     /// Listens where other hosts can reach this host under the name that they use for it: on the interface with that
-    /// address. If there is none (because the name resolves to the loopback on this host, or addresses are translated),
-    /// listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
+    /// address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
+    /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }

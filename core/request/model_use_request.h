@@ -22,7 +22,7 @@ struct ModelUseRequest {
     /// Empty if no model is specified. Errors: Usage.
     [[nodiscard]] Result<std::optional<TrainedModel>> trained() const;
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run) const;
-    /// For a trace without a pipeline; its devices and steps are in `files`. Errors: also Usage, if there are no steps.
+    /// For a trace without a pipeline; its devices and steps are in `files`. Errors: Usage, also if there are no steps.
     [[nodiscard]] Result<std::optional<ModelUse>> use(const Run& run, const std::vector<FileActivity>& files) const;
 
     friend bool operator==(const ModelUseRequest&, const ModelUseRequest&) = default;

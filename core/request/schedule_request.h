@@ -23,7 +23,7 @@ namespace bubblescope {
 
 /// The user's options for the cost of transfers, except for latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< does not include links, or separately specified gradient_bytes
+    TransferModel stated;                       ///< does not include links, or gradient_bytes if specified
     std::optional<std::int64_t> gradient_bytes; ///< the default is stated.activation_bytes
     std::string links;                          ///< path of a file; empty = none
 

@@ -74,7 +74,7 @@ struct SelectedStep {
     TimeNs time{0}; ///< duration of the longest window among replicas, because they run in parallel
     SetAside why = SetAside::None;
     std::vector<std::size_t>
-        timelines;           ///< indices into the run's steps; only those that match the user's request if there is one
+        timelines;           ///< indices into the run's steps, limited to those that the user requested, if any
     std::size_t longest = 0; ///< index of the timeline with the duration `time`; the first one if there are several
 
     [[nodiscard]] bool taken() const { return why == SetAside::None; }

@@ -95,7 +95,7 @@ public:
 private:
     static constexpr std::uint8_t kByTrack = 0xff;
 
-    std::vector<std::uint8_t> by_category_; ///< a LaneKind, or kByTrack; the index is the StringId
+    std::vector<std::uint8_t> by_category_; ///< a LaneKind or kByTrack, indexed by StringId
     std::vector<std::uint8_t> by_name_;     ///< same as by_category_, for names; empty if no rule is about names
     std::vector<LaneKind> by_track_;        ///< kind of slices without a category; empty if all tracks belong to hosts
     std::vector<std::string> device_;       ///< by track; empty if names do not identify the device

@@ -15,7 +15,7 @@ namespace bubblescope::svg {
 struct LaneBar {
     enum class Lane : std::uint8_t { Send, Receive, Weights };
     Lane lane = Lane::Send;
-    TimeNs posted{0}; ///< start of the wait that ends at `start`, drawn hatched
+    TimeNs posted{0}; ///< time since which the work has been waiting; drawn hatched until `start`
     TimeNs start{0};
     TimeNs end{0};
     std::string title; ///< tooltip
