@@ -328,8 +328,9 @@ TEST(SearchCommand, OrdersForQueuesAreShorterInTheseQueues) {
     const ScratchFolder scratch;
     const std::string stages = scratch.write("stages.csv", kStages).string();
     const auto searched = [&](const std::string& name, const std::vector<std::string>& queues) {
-        std::vector<std::string> words = search(stages, {"--out", scratch.file(name), "--json"});
-        words.at(10) = "6ms"; // --comm
+        std::vector<std::string> words{
+            "search", "--pp", "4",     "--microbatches",   "6",     "--stage-times", stages, "--rounds", "1",
+            "--comm", "6ms",  "--out", scratch.file(name), "--json"};
         words.insert(words.end(), queues.begin(), queues.end());
         const auto result = runProgram(words);
         EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -345,8 +346,9 @@ TEST(SearchCommand, OrdersForQueuesAreShorterInTheseQueues) {
     const std::int64_t free = searched("free.csv", {});
     for (const char* const communicators : {"one", "direction"}) {
         SCOPED_TRACE(communicators);
-        const std::int64_t makespan = searched("queued.csv", {"--communicators", communicators});
-        EXPECT_EQ(makespan, queued("queued.csv", communicators));
+        const std::string file = fmt::format("{}.csv", communicators);
+        const std::int64_t makespan = searched(file, {"--communicators", communicators});
+        EXPECT_EQ(makespan, queued(file, communicators));
         EXPECT_GE(makespan, free);
         EXPECT_LT(makespan, queued("free.csv", communicators));
     }
