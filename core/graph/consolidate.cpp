@@ -60,7 +60,7 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
     retimed_.end = step.end;
     retimed_.ranks = step.ranks;
     retimed_.details = step.details;
-    retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed, so they would not match
+    retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed and would not match
     if (!possible()) return retimed_;
     retime(before_steady);
     std::size_t index = 0;
@@ -89,7 +89,7 @@ void Consolidation::retime(std::span<const TimeNs> before_steady) {
     gatherSteady(before_steady);
     gatherCooldown();
     const OpGraph& graph = *units().ops;
-    moved_.swap(latency_); // the lags have been computed from them by now
+    moved_.swap(latency_); // the lags were already computed from the latencies
     parallelGroups(step_->ranks.size(), moved_.size(), [&](std::size_t r) {
         OpIndex op = graph.firstOf(Rank{r});
         for (const UnitIndex unit : units().unitsOf(Rank{r})) {
@@ -115,7 +115,7 @@ void Consolidation::findRankUnits(Rank rank) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (producesInputGradient(ops[i].kind)) tail = i + 1;
     }
-    // Both halves of a pair that spans a border count as after it, except that the last gradient's pair counts as
+    // Both halves of a pair that spans a border belong to the part after it, but the pair of the last gradient is
     // before the tail.
     const auto firstHalf = [&](std::size_t i) {
         return i > 0 && i < ops.size() && of_op[i] == of_op[i - 1] ? i - 1 : i;
@@ -198,7 +198,7 @@ void Consolidation::readLatencies() {
     });
 }
 
-/// Finds each op's lag: the time from its producer's end to its own earliest start. Uses a measured latency if the
+/// Finds each op's lag: the time from its producer's end to the op's earliest start. Uses a measured latency if the
 /// trace has one, but never more than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
     const TaskGraph& tasks = units().tasks;
@@ -301,16 +301,16 @@ void Consolidation::settle() {
 }
 
 void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
-    const int rounds = 2 * step_->pp + 8; // blocks need one round per rank; jitter may need a few more
+    const int rounds = 2 * step_->pp + 8; // blocks need one round per rank; jitter may require a few more
     for (int round = 0; round < rounds && holdBackSteady(before_steady); ++round)
         settle();
 }
 
-/// Raises the start of each rank's steady phase to where it could run without a gap. True if any moved.
+/// Delays each rank's steady phase until it could run without a gap. Returns true if any start moved.
 bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     struct Block {
         TimeNs contiguous{0}; ///< start that a steady phase without gaps would need
-        TimeNs work{0};       ///< total work of its units so far
+        TimeNs work{0};       ///< total work of the phase's units so far
     };
     std::vector<Block> blocks(ranks_.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -335,7 +335,7 @@ bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
     return moved;
 }
 
-/// The start of the steady phase that `before_steady` asks for, or the earliest possible start if that is later.
+/// The start of the steady phase requested by `before_steady`, or the earliest possible start if that is later.
 TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const {
     const auto [before, first] = ranks_[r];
     if (r >= before_steady.size() || before == kNoUnit) return start_[first];

@@ -231,7 +231,7 @@ std::optional<std::size_t> RankDispatch::next() const {
         return unit.inputs == 0 && unit.needs == 0 ? std::optional(first_) : std::nullopt;
     }
     const auto other = std::ranges::find_if(others_, [this](const Key& key) { return beforeFence(key.second); });
-    // If a forward does not fit, no forward behind it in the list does.
+    // If a forward does not fit, no later forward in the list fits.
     std::size_t too_far = units_.size();
     for (const Key& key : growing_) {
         if (other != others_.end() && *other < key) break;

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// The calls that remain blocked after everything that can happen has happened.
+/// The calls that are still blocked when no further event can happen.
 class BlockedCalls {
 public:
     BlockedCalls(const LoweredGraph& graph, const Communicators& communicators)
@@ -28,7 +28,7 @@ public:
 
     [[nodiscard]] bool none() const { return all_; }
 
-    /// Each blocked call waits for another one, so there is a cycle.
+    /// Each blocked call waits for another blocked call, so there is a cycle.
     [[nodiscard]] std::vector<ActionIndex> shortestCycle() {
         std::vector<ActionIndex> found;
         for (const ActionIndex start : reachable()) {
@@ -185,7 +185,7 @@ Sentence cycleText(const std::vector<WaitStep>& cycle) {
 HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues) {
     auto large = hangWith(lowered, queues, {});
     if (!large) return {};
-    // Eager sends wait less than large payloads do, so a hang here is a hang with all sizes.
+    // Eager sends wait less than large payloads, so if they hang, all sizes hang.
     if (auto eager = hangWith(lowered, queues, {true, true})) return *std::move(eager);
     large->from_bytes = queues.eager_bytes + 1;
     return *std::move(large);

@@ -30,8 +30,8 @@ void IncrementalEnds::set(TaskIndex task, TimeNs duration) {
 }
 
 void IncrementalEnds::update() {
-    // Tasks have higher numbers than their predecessors, so one upward pass visits each task after everything that
-    // changes it.
+    // Tasks have higher numbers than their predecessors, so one pass in ascending order visits each task after all
+    // tasks that affect it.
     const TaskIndex* const begin = graph_.listBegin().data();
     const TaskIndex* const sources = graph_.edgeSources().data();
     TimeNs* const ends = ends_.tasks().data();
@@ -56,7 +56,7 @@ void IncrementalEnds::update() {
 }
 
 void IncrementalEnds::undo() {
-    // Also restores durations that were set but not yet applied; the next update finds their tasks unchanged.
+    // Also restores durations that were set but not yet applied. The next update then finds these tasks unchanged.
     for (; !previous_ends_.empty(); previous_ends_.pop_back())
         ends_[previous_ends_.back().task] = previous_ends_.back().value;
     for (; !previous_durations_.empty(); previous_durations_.pop_back())

@@ -63,7 +63,7 @@ public:
 
 private:
     void addRow(TaskIndex a, TaskIndex b, TaskIndex c = kNoTask) { rows_.insert(rows_.end(), {a, b, c}); }
-    /// A task of the rank's visit `visits` before this one.
+    /// A task in an earlier visit of the rank, `visits` visits before this one.
     [[nodiscard]] TaskIndex before(int position, int visits, int task) const {
         const int earlier = position - visits * stages_.pp;
         return earlier < 0 ? kNoTask : taskOf(earlier, task);
@@ -118,7 +118,7 @@ Result<StepTimeline> simulateMoving(const MovingStages& stages, const MovingTime
             step.end = std::max(step.end, end);
         }
     }
-    return step; // begins at 0, with the loads of the first weights
+    return step; // the step starts at 0, with the loads of the first weights
 }
 
 Result<MovingForm> movingForm(const MovingStages& stages, const MovingTimes& times) {

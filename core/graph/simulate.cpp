@@ -17,8 +17,8 @@
 namespace bubblescope {
 namespace {
 
-// A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() requires: it defines what
-// waits for what. SimulatedTimes defines how long each of them takes, and records it.
+// A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() requires, and defines the
+// dependencies. SimulatedTimes defines and records the time of each task.
 
 /// The numbers under which the times of tasks are stored.
 struct TaskNumbers {
@@ -54,12 +54,12 @@ struct OutputTask {
 
 /// A transfer that both ranks have posted, as seen by one of them.
 struct SideTask {
-    TaskIndex number = kNoTask; ///< the second number of the op that it feeds
+    TaskIndex number = kNoTask; ///< second number of the receiving op
     Rank rank;                  ///< the rank that it blocks
     Rank from;
     Transfer transfer;
     bool send = false;
-    bool at_end = false; ///< blocks the rank until it ends; otherwise until it starts
+    bool at_end = false; ///< true if the transfer blocks the rank until it ends, false if until it starts
 };
 
 /// A task that takes no time.
@@ -87,7 +87,7 @@ public:
                 occupy(output, free, visit);
             } else {
                 visit(UnitTask{free, rank, op, partner}, free, input(op), input(partner));
-                // The transfers of a pair start together: neither waits for the other on its stream.
+                // The transfers of a pair start together, so neither waits for the other on its stream.
                 const OutputTask first = outputOf(op, rank);
                 const OutputTask second = outputOf(partner, rank);
                 visit(first, free, first.stream);
@@ -256,7 +256,8 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
         return whyNotExecutable(schedule, transfers.sends);
     const TaskNumbers numbers{graph.size(), graph.rankCount(), static_cast<TaskIndex>(table.streamCount())};
     TimelineRecorder recorder(schedule);
-    // Allocated after the recorder, whose memory stays: memory freed at the end of the heap goes back to the system.
+    // Allocated after the recorder, whose memory remains in use: memory freed at the end of the heap returns to the
+    // system.
     TaskTimes times(static_cast<std::size_t>(numbers.second(asynchronous ? 0 : graph.size())));
     SimulatedTimes finish(table, graph, numbers, times, recorder);
     const bool stuck =

@@ -96,7 +96,7 @@ private:
             return costs_.unit(ops_, ops_.find(OpKind::Forward, action.microbatch, action.stage, 0), kNoOp);
         return costs_.unit(ops_, opOf(index), ops_.partner(opOf(index)));
     }
-    /// The transfer that either of its ends belongs to.
+    /// The transfer that a send or receive belongs to.
     [[nodiscard]] Transfer transferOf(ActionIndex end) const {
         const Action& action = graph_.action(end);
         const ActionIndex receive = isSend(action.kind) ? graph_.otherEnd(end) : end;

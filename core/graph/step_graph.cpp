@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// The ops in the order in which they started. Leaves out optimizer ops that come after all others.
+/// The ops in order of start time. Skips optimizer ops that come after all others.
 Schedule unitOrder(const StepTimeline& step) {
     Schedule order;
     order.pp = step.pp;
@@ -161,7 +161,7 @@ void StepGraph::readStep(const StepTimeline& step) {
 
 void StepGraph::readTimes(const StepTimeline& step) {
     const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
-    // A pair has the times of both ops, and only those other properties that both have.
+    // A pair has the times of both ops, but only those other properties that both ops have.
     const auto eachUnit = [&](const auto& read) {
         parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) {
             constexpr std::size_t kAhead = 24; // neighbours in the units' order are far apart in the timeline
@@ -300,7 +300,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     estimated_transfers += estimated_here;
     holds.clear();
     if (!batches.empty() && !hasPairs()) readHolds(batches, step);
-    // Free those of a large step, to make room for the data built from it next.
+    // Frees the records of a large step to reduce peak memory while the following data is built.
     constexpr std::size_t kMostKept = 1 << 17;
     if (sends_.size() <= kMostKept) return;
     ListToFill<Record>().swap(sends_);
@@ -316,7 +316,8 @@ Hold StepGraph::holdOf(std::size_t unit) const {
     hold.receives = crosses(0, unit) && receives_[at(opOf(unit))].begin >= end[at(before)];
     const OpIndex fed = ops().consumer(opOf(at(before)));
     if (fed < 0 || !ops().receives(fed)) return hold;
-    // A send that ends before its transfer is not waited for; one that ends later is waited for after the unit.
+    // The rank does not wait for a send that ends before its transfer. If the send ends later, the rank waits for it
+    // after the unit.
     const Record& send = sends_[at(fed)];
     const TimeNs through = receives_[at(fed)].end;
     if (through == TimeNs::min() || send.end > start[unit]) return hold;
@@ -343,7 +344,7 @@ void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& st
     trimHolds();
 }
 
-/// Caps each transfer at the time for which the rank that it blocks waited, because clocks may disagree and a rank may
+/// Caps each transfer at the time for which the rank that it blocks waited, because clocks may differ and a rank may
 /// wake up late.
 void StepGraph::trimHolds() {
     for (std::size_t unit = 0; unit < rank.size(); ++unit) {
@@ -368,7 +369,7 @@ void StepGraph::trimHolds() {
 void StepGraph::estimateTransfers(const StepTimeline& step) {
     if (estimated_transfers == 0) return;
     // If a rank was free before its input existed, its wait is an upper bound on the input's transfer time. Neighbours
-    // in the pipeline are neighbouring ranks, so each rank has two ways out.
+    // in the pipeline are neighbouring ranks, so each rank sends in two directions.
     std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
     const auto line = [&](UnitIndex unit, std::size_t side) {
         const auto from = static_cast<std::size_t>(rank[at(input(side, at(unit)))]);
@@ -398,7 +399,7 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
     });
 }
 
-/// Finds the predecessor that arrived last; if several did, the one in the first slot of tasks().
+/// Finds the predecessor that arrived last. In case of a tie, this is the one in the first slot of tasks().
 void StepGraph::findDelays() {
     parallelPieces(rank.size(), [this](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {

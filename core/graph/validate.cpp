@@ -72,7 +72,8 @@ private:
         }
     }
 
-    /// True if a micro-batch takes a way: always if there is only one way, otherwise if any of its ops is on it.
+    /// True if a micro-batch takes a path: always if there is only one path, otherwise if any of its ops is on the
+    /// path.
     [[nodiscard]] bool takes(Microbatch microbatch, const StageWays::Way& way) const {
         if (all_ways_.size() == 1) return true;
         for (int place = 0; place < way.count; ++place) {
@@ -212,7 +213,7 @@ private:
             say("deadlock of {} sends: {}", Sentence::term(sendModeName(options_.sends)), waits));
     }
 
-    /// Follows waits from one rank to the next until one repeats: that is the cycle.
+    /// Follows waits from one rank to the next until a rank repeats, which closes the cycle.
     template <class Item, class Next>
     static std::vector<Item> findCycle(Item at, Next next) {
         std::vector<Item> path;
@@ -262,7 +263,7 @@ private:
     std::vector<ScheduleProblem> problems_;
 };
 
-/// Checks for sizes for which no graph can be built.
+/// Reports sizes for which no graph can be built.
 std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
         schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {

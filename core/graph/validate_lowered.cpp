@@ -48,7 +48,8 @@ std::vector<CommunicatorVerdict> verdictsOfAll(const LoweredSchedule& lowered, Q
                                         CommunicatorKind::Edge, CommunicatorKind::Tag}) {
         CommunicatorVerdict& each = verdicts.emplace_back();
         each.kind = kind;
-        // One queue imposes every order that several queues impose: if it cannot hang, they cannot either.
+        // A single queue imposes all orders that several queues impose. If one queue cannot hang, several cannot hang
+        // either.
         if (kind != CommunicatorKind::One && !verdicts.front().verdict.hangs()) continue;
         queues.communicators = {kind, {}};
         each.verdict = hangVerdict(lowered, queues);

@@ -11,8 +11,8 @@
 namespace bubblescope {
 namespace {
 
-/// The ranges that the profiler mirrored on the device: per file and name, one per occurrence on the host, over all
-/// streams.
+/// The ranges that the profiler mirrored on the device, over all streams: one per file, name and occurrence on the
+/// host.
 class MirroredRanges {
 public:
     explicit MirroredRanges(const std::vector<RuleMatch>& matches) {
@@ -110,7 +110,8 @@ private:
         comm.sequence = match.sequence;
         comm.start = match.start;
         comm.end = match.end;
-        // The slice names its own stage; `stage` is the consumer's: for a receive the same, for a send the next one.
+        // The slice contains its own stage, but `stage` is that of the consumer. They are equal for a receive; for a
+        // send, the consumer is the next stage.
         const std::int64_t stage = rule_.namesStages() ? match.chunk_or_stage : placeOf(match.owner);
         const std::int64_t ahead = transfer.payload == Payload::Activation ? 1 : -1;
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
@@ -187,7 +188,8 @@ private:
         same.end = std::max(same.end, op.end);
     }
 
-    /// On a CPU with gloo, an op's range contains the wait for its input, which is removed and recorded as a wait.
+    /// On a CPU with gloo, an op's range includes the wait for its input. This wait is removed from the op and recorded
+    /// separately.
     void cutWait(FoundOp& op, const RuleMatch& match) {
         const bool forward = op.kind == OpKind::Forward;
         const ProfilerMarks& marks = marks_[match.file];

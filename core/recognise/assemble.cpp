@@ -19,7 +19,7 @@
 namespace bubblescope {
 namespace {
 
-// A larger number is due to damage; the limit keeps a bad file from exhausting the memory.
+// Larger numbers are caused by damage. The limit prevents a damaged file from exhausting memory.
 constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 26;
 constexpr std::int64_t kMaxReplicas = 1 << 20;
@@ -73,7 +73,7 @@ Error missingRanks(const std::string& where, const std::string& what) {
     return inputError(where, what, "load the files of all pipeline ranks together, or the folder that contains them");
 }
 
-/// "rank 2", "ranks 0 to 2", "ranks 0, 1 and 3": ascending.
+/// Text such as "rank 2", "ranks 0 to 2" or "ranks 0, 1 and 3", in ascending order.
 std::string rankNames(std::span<const std::int64_t> ranks) {
     if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
     const auto count = static_cast<std::int64_t>(ranks.size());
@@ -132,7 +132,7 @@ bool placed(const OwnersByStage& owners, const Layout& layout, Placement placeme
     });
 }
 
-// Ranks are numbered by their first stage, chunks by the order of their rank's stages.
+// Ranks are numbered by their first stage, and chunks by the order of the stages on a rank.
 Status placeStages(const OwnersByStage& owners, Layout& layout, const std::string& where) {
     for (const auto& [stage, owner] : owners) {
         if (layout.rank_of_owner.contains(owner)) continue;
@@ -162,7 +162,7 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
 
 Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
     const bool numbered = found.parts == Parts::Chunks;
-    // The files' information about their run also shows which of its ranks are missing.
+    // The run information in the files also reveals missing ranks.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
     const bool is_missing = std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
@@ -312,7 +312,7 @@ public:
         slot |= bit(op.kind);
     }
 
-    /// True if an op came twice.
+    /// True if an op was recorded twice.
     [[nodiscard]] bool twice() const { return fault_.has_value(); }
     /// The reason why the step is incomplete; nothing if it is complete.
     [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
@@ -412,7 +412,7 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
-/// Finds `key`, looking first in its usual place: items of a rank are adjacent, by step.
+/// Finds `key`. Checks its usual place first, because items of a rank are adjacent and in order of steps.
 template <class Map, class Place>
 Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     if (known != map.end()) {
@@ -468,7 +468,7 @@ void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, Diagn
     }
 }
 
-/// Most files are in order of time, and sorting copies everything.
+/// Sorting copies everything and is rarely needed, because most files are in order of time.
 template <class T, class Before>
 void sortUnlessSorted(std::vector<T>& items, const Before& before) {
     if (!std::is_sorted(items.begin(), items.end(), before)) std::stable_sort(items.begin(), items.end(), before);

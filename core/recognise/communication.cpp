@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-// Kernels that both multiply and communicate count as the multiplication, which takes most of their time.
+// Kernels that both multiply and communicate count as compute, because multiplication takes most of their time.
 constexpr std::string_view kFused = "gemm matmul";
 // Inductor names its kernels after the operators around them; FSDP packs before an all-gather and unpacks after it.
 constexpr std::string_view kLookalikes =
@@ -81,11 +81,11 @@ struct Letters {
     explicit Letters(std::string_view name) {
         text.reserve(name.size());
         begins.reserve(name.size());
-        bool before = false; // true if a letter directly precedes
+        bool before = false; // true if the previous character is a letter
         bool lower = false;  // a lower-case one
         for (const char each : name) {
             const auto c = static_cast<unsigned char>(each);
-            if (each == '(') break; // parameters reveal nothing about what a function does
+            if (each == '(') break; // parameters do not reveal the purpose of a function
             if (each == '_' || each == '-' || each == ' ') {
                 before = lower = false;
                 continue;
@@ -134,7 +134,7 @@ std::span<const CommunicationFamily> communicationFamilies() {
 }
 
 std::optional<CommunicationKernel> communicationKernel(std::string_view name) {
-    // "void (anonymous namespace)::kernel<…>(…)": these brackets do not hold parameters.
+    // "void (anonymous namespace)::kernel<…>(…)": these parentheses do not contain parameters.
     constexpr std::string_view kAnonymous = "(anonymous namespace)";
     if (const std::size_t at = name.find(kAnonymous); at != std::string_view::npos) {
         std::string without(name);

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-// A block below this fraction of its kind's usual work is ignored.
+// Blocks with less than 1 / kSmallest of the usual work of their kind are ignored.
 constexpr int kSmallest = 20;
 
 bool computes(HostEventKind kind) {
@@ -49,7 +49,7 @@ std::uint64_t callNumber(const HostEvent& event) {
     return event.call ^ (peer << 8 | direction) * kSpread;
 }
 
-/// The 75th percentile of a kind's work: there may be many small blocks, but not that many.
+/// The 75th percentile of the work of a kind, because up to three quarters of the blocks may be small.
 TimeNs usualWork(const std::vector<Draft>& drafts, bool backward) {
     std::vector<TimeNs> work;
     for (const Draft& draft : drafts) {
@@ -96,7 +96,7 @@ std::optional<std::size_t> blockAt(const std::vector<ComputeBlock>& blocks, Time
     return static_cast<std::size_t>(block - blocks.begin());
 }
 
-/// A backward belongs to the forward that most of its flows come from.
+/// A backward belongs to the forward from which most of its flows originate.
 void linkBlocks(std::vector<ComputeBlock>& blocks, const std::vector<AutogradLink>& links) {
     std::map<std::size_t, std::map<std::size_t, int>> votes;
     for (const AutogradLink& link : links) {
@@ -117,7 +117,7 @@ RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank) {
     RankBlocks out;
     out.rank = rank;
     out.on_device = events.on_device;
-    // Forwards after the last one with its backward in the trace may have theirs after the trace's end.
+    // Forwards after the last one with a recorded backward may have their backward after the end of the trace.
     const TimeNs links_end = events.links.empty() ? TimeNs::min() : events.links.back().forward;
     std::vector<Draft> drafts;
     bool transfer = false;
@@ -228,8 +228,8 @@ StepCuts byMarks(std::span<const RankBlocks> ranks, std::span<const std::vector<
     return out;
 }
 
-/// Passes of a rank: from one block before which nothing is in flight to the next such block. A trace may begin and end
-/// inside a step; that part is not a pass.
+/// Passes of a rank: each lasts from a block before which nothing is in flight to the next such block. If a trace
+/// starts or ends inside a step, that part is not a pass.
 std::vector<Range> passesOf(const RankBlocks& rank) {
     std::vector<int> before; // forwards in flight before each block, and at the end
     int level = 0;

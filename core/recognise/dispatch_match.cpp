@@ -18,7 +18,8 @@ constexpr double kEnoughExplained = 0.98;
 constexpr double kEnoughOfMoved = 0.95;
 constexpr std::size_t kEnoughSteps = 3;
 constexpr std::size_t kMostOps = 100'000; ///< of a step
-/// An input that arrives just before its rank chooses may have been too late for the choice: a share of the op before.
+/// An input that arrives shortly before a rank's choice may have been too late for it. The limit is this fraction of
+/// the previous op.
 constexpr std::int64_t kUnsureShare = 20;
 
 using Executed = std::vector<std::vector<std::pair<OpIndex, const TimelineOp*>>>;
@@ -109,7 +110,7 @@ private:
     bool complete_ = true;
 };
 
-/// Counts for one hint and every rule; the best of them.
+/// Evaluates every rule for one hint and returns the best match.
 std::optional<DispatchMatch> matchHint(std::span<const StepTimeline> steps, const Schedule& observed, Schedule hint) {
     const OpGraph graph(hint);
     std::vector<StepChoices> choices;

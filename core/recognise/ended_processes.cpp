@@ -32,7 +32,7 @@ Sentence endOf(const ProfilerMarks& first, const std::string& signal_of_others) 
     return say("exited after its last step; others were then ended by {}", signal_of_others);
 }
 
-/// True for signals with which launchers do not end the other processes.
+/// True for signals that launchers do not use to end the other processes.
 bool isCause(const std::string& signal) {
     return !signal.empty() && signal != "SIGTERM" && signal != "SIGINT" && signal != "SIGHUP";
 }

@@ -115,8 +115,8 @@ std::string titleOf(const Schedule& schedule) {
                        schedule.microbatches, schedule.vpp);
 }
 
-/// The most frequent order on each rank, with one stage on each and micro-batches in turn, as in any schedule of single
-/// stages.
+/// The most frequent order on each rank, with one stage per rank and micro-batches in sequence, as in any single-stage
+/// schedule.
 std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwards) {
     Schedule schedule;
     schedule.name = "custom";
@@ -198,7 +198,7 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
 
 namespace {
 
-/// Kernels that need no input may start slightly before it arrives; as a fraction of a usual op.
+/// Kernels that do not need the input may start slightly before it arrives: by up to this fraction of a usual op.
 constexpr int kEarly = 20;
 
 /// A fraction that is 1 if there is nothing to count.
@@ -255,7 +255,7 @@ double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int 
     return worst;
 }
 
-using Assignment = std::vector<std::vector<std::size_t>>; ///< by rank; empty if numbers of ops differ
+using Assignment = std::vector<std::vector<std::size_t>>; ///< per rank; empty if the numbers of ops differ
 
 Assignment assign(const CutStep& step, const Schedule& schedule) {
     Assignment blocks;
@@ -285,7 +285,8 @@ struct Offsets {
     std::int64_t most = INT64_MAX;
 };
 
-/// Clocks of different hosts differ, but not from one op to the next: one shift must fit all transfers of a step.
+/// Clocks of different hosts differ, but the difference is constant within a step, so one shift must fit all its
+/// transfers.
 void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     std::map<std::pair<std::int32_t, std::int32_t>, Offsets> pairs;
     std::vector<std::int64_t> lasts;
@@ -321,7 +322,8 @@ void countCausality(const CutStep& step, const OpGraph& graph, const Assignment&
     }
 }
 
-/// A send follows the op that produced its payload, at once or, if several are batched, with the next op's.
+/// A send follows the op that produced its payload, either immediately or, if sends are batched, with the send of the
+/// next op.
 void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         int expected = 0;

@@ -29,8 +29,8 @@ bool hasId(const std::vector<StringId>& ids, StringId id) {
 
 /// The kind of a kernel that moves data between ranks.
 WorkKind transferKind(const Trace& trace, SliceId slice) {
-    // An all-to-all runs under the name of a send and receive, and RCCL has one name for everything: the metadata is
-    // exact.
+    // The metadata is exact, unlike names: an all-to-all has the name of a send and receive, and RCCL uses one name for
+    // everything.
     if (const auto call = trace.textArg(trace.sliceArgs()[slice], "Collective name"); call && !call->empty()) {
         const bool point_to_point = *call == "send" || *call == "recv" || call->find("isend") != std::string::npos;
         return point_to_point ? WorkKind::PointToPoint : WorkKind::Collective;
@@ -68,7 +68,7 @@ std::optional<std::int64_t> externalIdOf(const Trace& trace, SliceId slice) {
 
 using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);
 
-/// Links device work to the call that launched it on the host, by a number that both have.
+/// Links device work to the host call that launched it, by a number recorded for both.
 class Ties {
 public:
     using Launches = std::map<std::uint64_t, std::vector<GpuWork::Launch>>; ///< by process

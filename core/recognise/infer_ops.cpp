@@ -51,10 +51,11 @@ RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
     return ranks;
 }
 
-using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as global ranks, first stage's first
+using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as lists of global ranks, starting with the first
+                                                       ///< stage
 
-/// One pipeline per place on the other axes. Ranks that only differ in tensor or context place run the same ops at the
-/// same time: the first of them represents all.
+/// One pipeline per coordinate on the other axes. Ranks that differ only in their tensor or context coordinate run the
+/// same ops at the same time, so the first one represents all.
 Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     std::map<int, std::map<int, std::int64_t>> pipelines;
     for (const auto& [rank, unused] : ranks) {

@@ -82,8 +82,9 @@ void describeInput(const Trace& trace, Run& run) {
     run.span = trace.span();
 }
 
-/// Owners that are global ranks become places in their pipeline, and each place on the other axes a replica. Ranks that
-/// only differ in tensor or context place run the same ops at the same time: the first represents all.
+/// Converts owners that are global ranks to pipeline ranks, and each coordinate on the other axes to a replica. Ranks
+/// that differ only in their tensor or context coordinate run the same ops at the same time, so the first one
+/// represents all.
 void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
     std::set<std::int64_t> others;
     const auto other = [&](const auto& item) {
@@ -330,7 +331,7 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(raw, options, where, run, log));
     run.info = found.info;
     run.timing = found.timing;
-    raw.forgetGpu();          // the most memory is needed from here on
+    raw.forgetGpu();          // memory use peaks from here on
     MappedFile::releaseAll(); // args that recognition read in files
     if (control.stopRequested()) return cancelledError();
 

@@ -72,7 +72,7 @@ private:
             if (matches_[i].step) return StepSource::Stated;
             if (!matches_[i].on_device) ++(stepAt(marks_[matches_[i].file], matches_[i].start) ? inside : outside);
         }
-        // Ranges that contain few of the ops are named like steps, but are not steps.
+        // Ranges that contain only a few of the ops are not steps, even if their names look like it.
         return inside > 0 && inside >= outside ? StepSource::Marks : StepSource::Counted;
     }
 
@@ -245,7 +245,7 @@ private:
                      owner.first));
     }
 
-    /// Numbers the marks around an owner's ops in order, whatever their own numbers.
+    /// Numbers the marks around an owner's ops in order, regardless of their recorded numbers.
     void countMarks(const std::vector<std::size_t>& list) {
         std::map<TimeNs, std::int64_t> place;
         for (const std::size_t i : list) {
@@ -294,8 +294,8 @@ private:
         return flushes;
     }
 
-    /// If nothing marks steps: the rank that holds most forwards at a time, the first of the pipeline, is empty only
-    /// between steps, and all ranks run equally many ops per step.
+    /// Without marks, steps are found from two facts: the first rank of the pipeline has no forwards in flight only
+    /// between steps, and all ranks run the same number of ops per step.
     void divideByFlushes() {
         std::int64_t steps = 0;
         for (const auto& [owner, list] : owners_) {

@@ -27,7 +27,8 @@ Schedule observedOrder(const StepTimeline& step) {
         }
         updates = updates || ops.size() > works;
     }
-    // Elsewhere, an optimizer op between others is the recording's disorder, or only some parameters'.
+    // In other schedules, an optimizer op between others is an artefact of the recording or concerns only some
+    // parameters.
     return updates && !weightVersions(order).ok() ? executedOrder(step) : order;
 }
 
@@ -104,7 +105,7 @@ std::vector<int> likelyLimits(int peak) {
     return limits;
 }
 
-/// Above this, orders of families that the run does not name are only tried at the most likely memory limit.
+/// Above this number of ops, unnamed families are tried only at the most likely memory limit.
 constexpr std::size_t kFewOps = 20'000;
 
 /// The kinds of backward in an order, and whether ops overlap: families differ in that, whatever their parameters.

@@ -132,7 +132,8 @@ std::optional<Found> placeByName(const TraceFile& file) {
     return pipeline ? std::optional(found) : std::nullopt;
 }
 
-/// Names may contain sizes as well: "pp4" in all of them is not a place. Places begin at 0, and no two ranks share one.
+/// Names may contain sizes as well: "pp4" in all of them is not a coordinate. Coordinates start at 0, and no two ranks
+/// have equal ones.
 bool arePlaces(const RankPlaces& places) {
     std::set<int> stages;
     std::set<std::array<int, kMeshAxisNames.size()>> distinct;

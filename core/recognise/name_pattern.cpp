@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kLongest = 1000; // because matching recurses as deep as a pattern is long
+constexpr std::size_t kLongest = 1000; // limits the recursion depth, which equals the length of the pattern
 
 /// Memoizes failed branches of a match: the rest only depends on the position in the pattern and the position in the
 /// name, so no such pair is tried twice.

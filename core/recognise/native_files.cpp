@@ -96,7 +96,7 @@ bool sameRun(const RunInfo& a, const RunInfo& b) {
     return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
 }
 
-/// A statement and the file that contains it.
+/// A statement with the index of its file.
 using FileStatement = std::pair<NativeMarks::Statement, std::size_t>;
 
 std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::span<const TraceFile> files,

@@ -312,7 +312,7 @@ void divideOwners(std::vector<RuleMatch>& matches, const PartOf& partOf) {
     }
 }
 
-/// One process that runs its ops on several devices, as torchgpipe does, is as many ranks: in the order of files, their
+/// If one process runs its ops on several devices, as with torchgpipe, each device is a rank, in the order of files,
 /// processes and devices. Matches without a device get the rank of their thread.
 bool divideByDevice(std::vector<RuleMatch>& matches) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
@@ -361,8 +361,8 @@ bool divideByThread(std::vector<RuleMatch>& matches) {
     return true;
 }
 
-/// Files that state the same rank are parts of it, unless they contain most of its ops twice: then only the one with
-/// most ops is used. Returns the number of omitted files.
+/// Files with the same recorded rank are parts of one recording, unless most ops occur in both. Then only the file with
+/// the most ops is used. Returns the number of omitted files.
 std::int64_t dropCopies(std::vector<RuleMatch>& matches) {
     using Times = std::vector<TimeInterval>;
     std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::uint32_t, Times>> files; // by owner and replica

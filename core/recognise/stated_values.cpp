@@ -25,7 +25,7 @@ std::optional<int> replicaOf(const TraceFile& file, const std::optional<RankPlac
     return at.at(MeshAxis::Data);
 }
 
-/// Nothing if the step has no number.
+/// Returns nullopt if the step has no number.
 std::optional<std::pair<int, StepValues>> valuesIn(const Trace& trace, const Instant& instant) {
     std::optional<int> step;
     StepValues values;

@@ -104,8 +104,8 @@ private:
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
-    /// A step may be shorter than usual times allow, because all of it ran faster. Returns true if its replayed length
-    /// exceeded the observed one; it is then scaled down.
+    /// If all of a step ran faster than usual, its replayed length may exceed the observed one. In this case, scales
+    /// the replay down and returns true.
     bool capAtObserved(TimeNs& length, std::vector<TimeNs>& idle) const {
         if (length <= graph_.wall) return false;
         const double pace = static_cast<double>(graph_.wall.count()) / static_cast<double>(length.count());

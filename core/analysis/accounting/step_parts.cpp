@@ -60,7 +60,7 @@ void StepParts::readDurations() {
 void StepParts::findSlowdown() {
     if (usual_ == onDeviceList()) return;
     constexpr double kScale = 1e6; // ratios as integers, for the fast median
-    // A few thousand give the same median; an odd stride avoids following a pattern in the order.
+    // A few thousand samples are enough for the median. An odd stride avoids aliasing with patterns in the order.
     constexpr std::size_t kSamples = 4096;
     const std::size_t apart = (usual_.size() / kSamples) | 1U;
     std::vector<TimeNs> ratios;

@@ -71,8 +71,8 @@ std::string_view anomalyKindName(AnomalyKind kind) {
     return anomalyKinds()[static_cast<std::size_t>(kind)].name;
 }
 
-// All cases of a kind at a place share one identity and one finding, except that each mismatch of a check is reported.
-// The step of a change may move slightly between analyses, so it is left out.
+// All cases of a kind at a place have one identity and form one finding, except for mismatches of checks, which are
+// reported individually. The step of a change may move slightly between analyses, so it is left out.
 std::string identityOf(const Anomaly& anomaly) {
     const auto number = [](const auto& id) { return id ? id->value : -1; };
     const bool each = anomaly.kind == AnomalyKind::AadiffMismatch;

@@ -72,7 +72,7 @@ struct Blocked {
     TimeInterval when;
 };
 
-/// Linear in ops and spans if the waits of a rank hardly overlap.
+/// Linear in ops and spans if the waits of a rank rarely overlap.
 class BlockedFinder {
 public:
     /// `first` are the units of the first step, or null.

@@ -178,7 +178,7 @@ std::vector<double> microbatchLevels(const StepTimeline& step, const OpSamples& 
     return levels;
 }
 
-/// The cost of one step number over its replicas, and the slowest of them.
+/// The cost of one step number over all replicas, and the slowest replica.
 struct NumberedCost {
     TimeNs cost{0};
     std::size_t slowest = 0; ///< index into the run's steps

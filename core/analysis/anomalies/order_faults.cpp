@@ -170,7 +170,7 @@ void reportIncompleteSteps(const Diagnostic& problem, const OpFault& first, Anom
     found.push_back(std::move(anomaly));
 }
 
-/// True if all steps ran in the first one's order, with nothing missing: the usual case, which is cheap to detect.
+/// True if all steps are complete and ran in the order of the first one, which is usual and cheap to detect.
 bool isOfOneWholeOrder(const AnomalyInput& input) {
     if (input.first_ran == nullptr || !input.first_ran->runnable()) return false;
     const OpGraph& graph = input.first_ran->order.graph();
