@@ -1,5 +1,5 @@
-"""Checks in the bubbles of a pipeline: the Python interface of bubblescope_aadiff.h. A single file, without a build
-step, that does not import torch at load time.
+"""Checks in the bubbles of a pipeline: the Python interface of bubblescope_aadiff.h. A single file that needs no build step and
+does not import torch when it is loaded.
 
     import bubblescope_aadiff as aadiff
 
@@ -17,7 +17,7 @@ step, that does not import torch at load time.
                 op.computed(0, "output", aadiff.digest(out))
     session.close()
 
-The library is loaded from BUBBLESCOPE_AADIFF_LIBRARY, from the folder of this file, or by the system's loader.
+The library is loaded from the path BUBBLESCOPE_AADIFF_LIBRARY, from the folder of this file, or from the system's library path.
 """
 
 import contextlib
@@ -120,7 +120,7 @@ def _call(function, *arguments):
 
 
 def now():
-    """The current time in nanoseconds, on the clock used for all times here."""
+    """Current time in nanoseconds, on the clock for all times in this module."""
     return _lib().bubblescope_aadiff_now()
 
 
@@ -142,7 +142,7 @@ def _address(data):
 
 
 def digest(data):
-    """The digest of bytes, an object that supports the buffer protocol (NumPy), or a torch tensor on any device."""
+    """Digest of bytes, of an object with the buffer protocol (NumPy), or of a torch tensor on any device."""
     if hasattr(data, "data_ptr") and getattr(data, "device", None) is not None and data.device.type != "cpu":
         return torch_digest(data)
     address, size, kept = _address(data)
@@ -156,7 +156,7 @@ def _signed(value):
 
 
 def torch_digest_sum(tensor):
-    """The digest's sum, as an int64 tensor with one element on the tensor's device. Does not wait for the device."""
+    """Sum of the digest, as an int64 tensor with one element on the tensor's device. Does not wait for the device."""
     import torch
     raw = tensor.detach().contiguous().view(-1).view(torch.uint8)
     if raw.numel() % 8:
@@ -175,18 +175,18 @@ def torch_digest_sum(tensor):
 
 
 def digest_finish(total, size):
-    """The digest of `size` bytes whose terms add up to `total`, a number or the result of torch_digest_sum()."""
+    """Digest of `size` bytes whose terms add up to `total`, a number or the result of torch_digest_sum()."""
     return _lib().bubblescope_aadiff_digest_finish(int(total) & _MASK, size)
 
 
 def torch_digest(tensor):
-    """The same value as digest(), computed by torch on the tensor's device."""
+    """Same value as digest(), computed by torch on the device of the tensor."""
     return digest_finish(torch_digest_sum(tensor), tensor.numel() * tensor.element_size())
 
 
 class Task:
-    """A computation to repeat. Used as a context manager, it measures the time. Call compare() for every tensor
-    afterwards, or give_up()."""
+    """A computation to repeat. As a context manager, measures the time. Afterwards, call compare() for every tensor, or call
+    give_up()."""
 
     def __init__(self, session, raw):
         self._session, self._raw = session, raw
@@ -208,7 +208,7 @@ class Task:
         return False
 
     def compare(self, tensor, value):
-        """True if the digest equals that of the first execution."""
+        """True if the digest equals the digest of the first execution."""
         return _call("checked", self._session, ctypes.byref(self._raw), tensor.encode(), value, self.start_ns,
                      self.end_ns) == 0
 
@@ -224,7 +224,7 @@ class _Running:
         self._session, self._op = session, op
 
     def computed(self, layer, tensor, value):
-        """Reports the digest of one result of a layer of the op."""
+        """Reports the digest of one result of a layer in this op."""
         _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
 
     def wanted(self, layer):
@@ -233,15 +233,15 @@ class _Running:
 
 
 class Session:
-    """One rank of a pipeline. Times are nanoseconds; the C header describes the arguments."""
+    """One rank of a pipeline. Times are in nanoseconds. The C header describes the arguments."""
 
     def __init__(self, schedule, *, rank, pp, microbatches, vpp=1, flavor=None, layers_per_stage=1, forward_ns=0,
                  backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
                  device=None, replica=0, dp=1, tensor_rank=0, tp=1, order=None, layers=None, kinds=None, kept_bytes=None,
                  room_bytes=None, event=None, forward_again=False):
-        """`order`: the order of all ranks, as in PyTorch's schedule files. `layers`: the layers of each chunk, instead of
-        layers_per_stage. `event`: the address of a function that takes each check. `forward_again`: computing a
-        backward again begins with its forward."""
+        """`order`: order of all ranks, as in PyTorch's schedule files. `layers`: number of layers per chunk, instead of
+        layers_per_stage. `event`: address of a function to call for each check. `forward_again`: True if repeating a backward
+        also requires repeating the forward."""
         array = lambda type, values: None if values is None else (type * len(values))(*values)
         room = 0 if room_bytes is None else room_bytes or -1
         text = lambda value: None if value is None else os.fspath(value).encode()
@@ -254,11 +254,11 @@ class Session:
         _call("open", ctypes.byref(config), ctypes.byref(self._session))
 
     def leave_out(self, chunk, layer, kinds="FBIW"):
-        """Excludes a layer whose ops of these kinds cannot be repeated. Call it before checks are planned."""
+        """Excludes a layer whose ops of these kinds cannot be repeated. Must be called before checks are planned."""
         _call("leave_out_kinds", self._session, chunk, layer, kinds.encode())
 
     def planned(self):
-        """The checks planned in this step: (kind, microbatch, chunk, sequence), layer."""
+        """Checks planned in this step, as (kind, microbatch, chunk, sequence), layer."""
         count = _call("planned", self._session, None, 0)
         tasks = (_Task * count)()
         for task in tasks:
@@ -268,7 +268,7 @@ class Session:
                 for task in tasks]
 
     def withdraw(self, op, layer):
-        """Drops a planned check, as if it had not been planned for this step."""
+        """Cancels a planned check, as if it had not been planned for this step."""
         _call("withdraw", self._session, ctypes.byref(self._op(*op)), layer)
 
     @contextlib.contextmanager
@@ -289,7 +289,7 @@ class Session:
 
     @contextlib.contextmanager
     def op(self, kind, microbatch=0, chunk=0, sequence=0):
-        """A context manager for an op of the schedule; kinds are F, B, I, W and O."""
+        """Context manager for an op of the schedule. Kinds are F, B, I, W and O."""
         raw = self._op(kind, microbatch, chunk, sequence)
         start = now()
         yield _Running(self._session, raw)
@@ -300,8 +300,8 @@ class Session:
         _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
 
     def prepared(self, kind, microbatch=0, chunk=0, sequence=0):
-        """A faster pair of functions (ran, computed) for an op that occurs in each step, instead of tell_op() and
-        running().computed(): ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
+        """A pair of functions (ran, computed) for an op that occurs in each step, which are faster than tell_op() and
+        running().computed(). Call ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
         library, session, op = _lib(), self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence))
         functions = library.bubblescope_aadiff_op, library.bubblescope_aadiff_computed
 
@@ -314,22 +314,22 @@ class Session:
         return quick(functions[0]), quick(functions[1])
 
     def running(self, kind, microbatch=0, chunk=0, sequence=0):
-        """Reports digests of an op that is reported with tell_op()."""
+        """Reports digests of an op that is reported by tell_op()."""
         return _Running(self._session, self._op(kind, microbatch, chunk, sequence))
 
     def ask(self, free_ns=0):
-        """The next computation to repeat, or None."""
+        """Next computation to repeat, or None."""
         raw = _Task()
         raw.size = ctypes.sizeof(_Task)
         return Task(self._session, raw) if _call("ask", self._session, free_ns, ctypes.byref(raw)) == 1 else None
 
     def tasks(self, free_ns=0):
-        """All computations that fit into the bubble, one after another."""
+        """Iterates over all computations that fit into the bubble."""
         while (task := self.ask(free_ns)) is not None:
             yield task
 
     def difference(self, first, second, element_type):
-        """Records where the tensors of the latest mismatch differ. Both must be contiguous, in host memory and of equal size."""
+        """Records the differences of the latest mismatch. The tensors must be contiguous, in host memory and equal in size."""
         (a, size, keep_a), (b, other, keep_b) = _address(first), _address(second)
         if size != other:
             raise ValueError("the tensors differ in size")
@@ -339,7 +339,7 @@ class Session:
         del keep_a, keep_b
 
     def repeated(self, here, there=()):
-        """The verdict on the latest mismatch, given the digests of at least two more executions on each rank."""
+        """Verdict on the latest mismatch, from the digests of at least two more executions on each rank."""
         array = lambda values: (ctypes.c_uint64 * len(values))(*values)
         return VERDICTS[_call("repeated", self._session, array(here), len(here), array(there), len(there))]
 

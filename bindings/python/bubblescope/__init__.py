@@ -5,7 +5,7 @@
     print(run.summary)
     pandas.DataFrame.from_arrow(run.ops())
 
-Times are integer nanoseconds; names of their columns and keys end in _ns.
+Times are integers in nanoseconds. The names of their columns and keys end in _ns.
 """
 
 from ._answers import Answer

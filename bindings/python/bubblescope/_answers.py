@@ -1,4 +1,4 @@
-"""Results: the command line's documents, as dicts that print as text and are drawn in notebooks."""
+"""Results of the command line as dicts, which print as text and are drawn in notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import json
 from typing import Any
 
-# Browsers cannot show drawings with more ops than this.
+# Maximum number of ops in a drawing, because browsers cannot show more.
 MOST_DRAWN = 20_000
 
 
@@ -16,7 +16,7 @@ def escaped(text: str) -> str:
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """The JSON output of a command as a dict. str() returns its text form. Values of keys that end in _ns are
+    """The JSON output of a command as a dict. str() returns the text output. Values of keys that end in _ns are in
     nanoseconds."""
 
     def __init__(self, answer: "tuple[str, str]") -> None:

@@ -1,4 +1,4 @@
-"""Types of the package's compiled part."""
+"""Types of the compiled part of the package."""
 
 from typing import Any, Callable, Optional, Union, overload
 

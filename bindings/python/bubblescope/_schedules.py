@@ -19,8 +19,8 @@ __all__ = ["Schedule", "Simulation", "SearchResult", "schedule", "simulate", "fo
 class Schedule(dict):  # type: ignore[type-arg]
     """An order of ops on every rank.
 
-    As a dict, it is a document. schedule() returns what `bubblescope schedule --json` prints, with "ranks"; Run.schedule
-    returns the "schedule" part of the run's document. In a notebook, it is drawn as a step.
+    The content of the dict is a JSON document: from schedule(), the output of `bubblescope schedule --json` with "ranks"; from
+    Run.schedule, the "schedule" part of the run's document. Notebooks show a drawing of the step.
     """
 
     def __init__(self, document: "dict[str, Any]", order: _core.Order) -> None:
@@ -29,11 +29,11 @@ class Schedule(dict):  # type: ignore[type-arg]
 
     @property
     def order(self) -> "list[list[list[Any]]]":
-        """Each rank's ops, [kind, microbatch, chunk], as in the "ranks" of a schedule document."""
+        """Ops of each rank as [kind, microbatch, chunk], as in "ranks" of a schedule document."""
         return json.loads(self._order.json())["ranks"]
 
     def to_json(self) -> str:
-        """The output of `bubblescope schedule --json`, which can be used as a --schedule-file."""
+        """Output of `bubblescope schedule --json`, which can be used as a --schedule-file."""
         return self._order.json()
 
     def to_csv(self) -> str:
@@ -62,7 +62,7 @@ class Schedule(dict):  # type: ignore[type-arg]
 
 
 class Simulation(Answer):
-    """The output of `bubblescope simulate --json`. In a notebook, it is drawn as a step."""
+    """The output of `bubblescope simulate --json`. Notebooks show a drawing of the step."""
 
     def __init__(self, step: _core.SimulatedStep) -> None:
         super().__init__(step.answer())
@@ -94,7 +94,7 @@ class Simulation(Answer):
 
 
 class SearchResult(Answer):
-    """The output of `bubblescope search --json`. `order` is the schedule found."""
+    """The output of `bubblescope search --json`. `order` is the resulting schedule."""
 
     def __init__(self, json_text: str, text: str, order: _core.Order) -> None:
         super().__init__((json_text, text))
@@ -110,7 +110,7 @@ def _scheduled(of: "Union[str, Schedule, None]", options: "dict[str, Any]") -> "
 
 @takes(ScheduleKeywords)
 def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
-    """Creates a schedule: a family's order for pp ranks and microbatches, or the order of a schedule_file.
+    """Creates a schedule: the order of a family for pp ranks and microbatches, or the order in a schedule_file.
 
     Times are integer nanoseconds, a datetime.timedelta, or a string with a unit such as "1.5ms"; sizes are bytes or
     "32MiB".
@@ -121,13 +121,13 @@ def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
 
 @takes(SimulateKeywords)
 def simulate(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Simulation:
-    """Simulates a schedule, given by name or from schedule(), with op times: makespan, bubbles, memory."""
+    """Simulates a schedule, which is a name or the result of schedule(), with op times: makespan, bubbles, memory."""
     return Simulation(_core.simulate(_scheduled(of, options)))
 
 
 @takes(ScheduleKeywords)
 def formula(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Answer:
-    """The bubbles of a schedule in closed form, by rank and position."""
+    """Bubbles of a schedule in closed form, by rank and position."""
     return Answer(_core.formula(_scheduled(of, options)))
 
 
@@ -136,8 +136,8 @@ def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /,
     """Checks a schedule, its document or a schedule file for missing ops, broken dependencies, deadlocks and memory
     use.
 
-    If there are problems, the result's "valid" is False and "problems" lists them; only an argument that is not a
-    schedule raises an error."""
+    If there are problems, "valid" is False in the result and "problems" lists them. An error is raised only if the argument is
+    not a schedule."""
     if isinstance(order, Schedule):
         checked: "Union[str, _core.Order]" = order._order
     elif isinstance(order, dict):
@@ -152,8 +152,8 @@ def search(*, recorded: "Optional[Run]" = None, progress: Optional[Callable[[int
            **options: Any) -> SearchResult:
     """Searches for the order with the shortest step for given sizes, times and memory, and reports a lower bound.
 
-    `recorded` provides sizes, placement, mean times and memory use in place of the options. `progress` is called with
-    the number of completed rounds and 0; an exception in it, or Ctrl+C, stops the search.
+    `recorded` provides sizes, placement, mean times and memory use in place of the options. `progress` is called with the
+    number of completed rounds and 0; an exception in `progress`, or Ctrl+C, stops the search.
     """
     found = _core.search(options, recorded._handle if recorded is not None else None, progress)
     return SearchResult(*found)

@@ -1,4 +1,4 @@
-"""The errors that this package raises. Messages are those of the command line, with keywords in place of options."""
+"""Exceptions of this package. Messages are those of the command line, with keywords instead of options."""
 
 __all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
 
@@ -7,9 +7,9 @@ class Error(Exception):
     """An error reported by Bubblescope.
 
     Attributes:
-        message: what happened.
-        place: the file and the position in it; may be empty.
-        way_out: what to do about it; may be empty.
+        message: description of the error.
+        place: file and position in the file; may be empty.
+        way_out: remedy; may be empty.
     """
 
     def __init__(self, text: str, message: str = "", place: str = "", way_out: str = "") -> None:
@@ -23,15 +23,15 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """The request is invalid; the command line exits with 2."""
+    """The request is invalid. The command line exits with 2."""
 
 
 class InputError(Error):
-    """A file is unreadable or invalid; the command line exits with 3."""
+    """A file is unreadable or invalid. The command line exits with 3."""
 
 
 class RunError(Error):
-    """A run started but failed; the command line exits with 4."""
+    """A run started but failed. The command line exits with 4."""
 
 
 class Cancelled(Error):
