@@ -9,8 +9,8 @@
         with transfer("send", "activation", microbatch=3, stage=1, bytes=tensor.nbytes):
             ...
 
-In a process that is not recorded, these functions do nothing. A trainer that must run where Bubblescope is not
-installed can use `contextlib.nullcontext` for `op` and `transfer` when the import fails.
+In a process that is not recorded, these functions do nothing. A trainer that must also run without Bubblescope can use
+`contextlib.nullcontext` for `op` and `transfer` if the import fails.
 """
 
 from bubblescope_adapters import events as _events
@@ -43,9 +43,9 @@ class _Range:
 
 
 def op(kind, microbatch=0, stage=0):
-    """A context manager for an op that runs on the calling thread. `kind`: F forward, B backward, I and W its halves,
-    O the optimizer. `stage` counts from 0 over the whole pipeline. On a GPU the op lasts as long as the kernels
-    launched inside it."""
+    """Context manager for an op on the calling thread. `kind`: F forward, B backward, I input gradients, W weight gradients,
+    O optimizer. `stage`: index in the complete pipeline, from 0. On a GPU, the op lasts as long as the kernels launched
+    inside it."""
     if kind == "O":
         return _Range(b"Optimizer")
     if kind not in ("F", "B", "I", "W"):
@@ -54,9 +54,9 @@ def op(kind, microbatch=0, stage=0):
 
 
 def step(number=None, schedule=None, tokens=None, samples=None, sequence_length=None, previous_loss=None):
-    """Begins a step, which lasts until the next one. If `number` is missing, steps are counted. `schedule`: the
-    trainer's name for its schedule, passed once. `tokens`, `samples`, `sequence_length`: size of the step's input on
-    the caller's pipeline, passed by one rank of it. `previous_loss`: loss of the step that ends here."""
+    """Starts a step, which lasts until the next call. By default, `number` is a counter. `schedule`: the trainer's name for
+    its schedule, passed once. `tokens`, `samples`, `sequence_length`: input size of the step in the caller's pipeline,
+    passed by only one of its ranks. `previous_loss`: loss of the step that ends with this call."""
     if not _on:
         return
     if previous_loss is not None and step._number >= 0:
@@ -75,8 +75,8 @@ step._schedule = None
 
 
 def transfer(direction, payload, microbatch, stage, bytes=0):
-    """A context manager for a transfer. `direction`: send or receive; for a receive, wrap the wait for the data.
-    `payload`: activation or gradient. `stage`: the calling rank's own stage. `bytes`: its size, if known."""
+    """Context manager for a transfer. `direction`: send or receive; for a receive, wrap the wait for the data. `payload`:
+    activation or gradient. `stage`: stage of the calling rank. `bytes`: size of the payload, if known."""
     try:
         spelling = "%d" + _DIRECTIONS[direction] + "_" + _PAYLOADS[payload] + "%d"
     except KeyError as wrong:

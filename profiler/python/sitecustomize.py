@@ -1,6 +1,6 @@
-# Loaded by every Python process of a recorded job, because PYTHONPATH lists this folder first. It removes itself from
-# the search path, runs the sitecustomize that the process would otherwise have loaded, and waits until a framework is
-# imported whose ops can be named. Any Python may read this file, so it also has to run on Python 2.
+# Every Python process of a recorded job loads this file, because PYTHONPATH lists its folder first. The file removes the
+# folder from the search path, runs the sitecustomize that the process would otherwise have loaded, and waits for the import
+# of a supported framework. The job may use any Python, so the file also has to run on Python 2.
 import os
 import sys
 
@@ -13,11 +13,11 @@ def _begin():
     try:
         sys.meta_path.insert(0, _Finder(here))
     except Exception:
-        pass  # the job continues without names of ops
+        pass  # the job continues without op names
 
 
 class _Finder(object):
-    """Finds only this folder's own modules; notices when a framework's module has been loaded."""
+    """Finds only the modules in this folder, and detects when a framework's module has been loaded."""
 
     FRAMEWORKS = {
         "torch.autograd.profiler": "torch_profiler",
@@ -73,17 +73,17 @@ class _Finder(object):
 
                 bubblescope_adapters.adapt(module, adapter)
             except Exception:
-                pass  # adapt() reports errors of adapters; if adapt() is missing, nothing can report them
+                pass  # adapt() reports the errors of adapters; if it is missing, they cannot be reported
 
         try:
             loader.exec_module = exec_module
         except AttributeError:
-            pass  # a different kind of loader, which does not keep attributes
+            pass  # this kind of loader does not support new attributes
         return spec
 
 
 _begin()
-# Importing this name now continues with the job's own module, whose errors are its own. If there is none, the import
+# The next import continues with the job's sitecustomize, whose errors are not handled here. If there is none, the import
 # fails, as `site` expects.
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402,F401

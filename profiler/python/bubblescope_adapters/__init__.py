@@ -1,7 +1,7 @@
 """Names the ops of frameworks in the capture of an unmodified job.
 
-Each adapter wraps the functions of one framework that run ops, transfers and steps. An adapter is applied as a whole or
-not at all, and never fails the job: an error becomes one line in the capture's log."""
+Each adapter wraps the functions of one framework that run ops, transfers and steps. An adapter is applied completely or not
+at all, and never fails the job: an error becomes one line in the log of the capture."""
 
 import importlib
 
@@ -13,14 +13,14 @@ class Unknown(Exception):
 
 
 class Changes:
-    """Replacements of a framework's attributes, made together."""
+    """Replacements for attributes of a framework, which are applied together."""
 
     def __init__(self):
         self._changes = []
 
     def replace(self, owner, name, make):
-        """`make` is called with the current value. If the attribute is missing, the framework's version
-        is Unknown."""
+        """`make` is called with the current value. If the attribute is missing, Unknown is
+        raised."""
         try:
             before = getattr(owner, name)
         except AttributeError:

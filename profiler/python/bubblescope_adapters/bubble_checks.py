@@ -1,12 +1,12 @@
 """Checks in the bubbles of a PyTorch pipeline: while a rank waits for a receive, layers of its stages are run again and
-compared with their first execution. The library behind bubblescope_aadiff.py plans the checks, chooses those that fit
-and decides about mismatches; the records go into the capture.
+compared with their first execution. The library behind bubblescope_aadiff.py plans the checks, selects those that fit, and
+determines the verdict on mismatches. The records are written to the capture.
 
 A framework's adapter calls begin_step(), began() and ended() around each op, fill() for each wait, and end_step().
 
-Checks cost time on the job's own thread, which has to keep their data; copying gradients costs most. That time is
-measured and limited to a share of a step; see Budget. A check begins where the waits of the last steps were long
-enough for it and while a core is free; see Waits and Neighbours."""
+Checks use time on the job's thread, which has to copy their data; most of it is for gradients. This time is measured and
+limited to a share of a step; see Budget. A check starts only in a wait that was long enough in the last steps, and only
+while a core is free; see Waits and Neighbours."""
 
 import os
 import threading
@@ -18,17 +18,17 @@ from .check_budget import Budget, Waits
 from .layers import CannotRepeat, Kept, KeptGradients, Layer, difference, digest, digests, spare, split
 from .neighbours import Neighbours
 
-_TRIAL_STEPS = 16  # a layer whose trial has found no bubble after this many steps is left out
-_BACKWARD_TRIAL_STEPS = 4  # likewise for its backward, counted from the trials of forwards
-_SHORTEST = 100_000  # nanoseconds; no check begins in a shorter wait
-_MEASURED_AGAIN = 32 # steps between measurements when no wait has room for a check
-_IDLE_STEPS = 32  # a rank stops checking after this many steps in which its bubbles held no check
+_TRIAL_STEPS = 16  # a layer is left out if its trial has found no bubble after this many steps
+_BACKWARD_TRIAL_STEPS = 4  # the same limit for backwards, from the end of the forwards' trials
+_SHORTEST = 100_000  # nanoseconds; minimum wait for a check
+_MEASURED_AGAIN = 32 # number of steps between measurements while all waits are too short
+_IDLE_STEPS = 32  # a rank stops checking after this many steps without a check
 _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
 
 class _Worker(threading.Thread):
-    """Runs checks while the job's own thread waits, so that this thread continues at once when its data arrives.
-    Between steps it does less urgent work. One call at a time."""
+    """Runs checks while the job's thread waits, so that the job can continue as soon as its data arrives. Does less urgent
+    work between steps. Runs one call at a time."""
 
     def __init__(self):
         super().__init__(name="bubblescope checks", daemon=True)
@@ -62,12 +62,12 @@ class _Worker(threading.Thread):
 
 
 class Pipeline:
-    """A rank's place and schedule, as checks need them."""
+    """The properties of a rank and its schedule that checks require."""
 
     def __init__(self, *, rank, pp, microbatches, order, stages, family=None, flavor=None, replica=0, dp=1,
                  tensor_rank=0, tp=1):
-        """`order` is the order of all ranks, as a schedule file. `stages` lists the (number, module) of
-        the rank's stages."""
+        """`order` is the order of all ranks in the format of schedule files. `stages` lists (number, module) of the rank's
+        stages."""
         self.rank, self.pp, self.microbatches, self.order = rank, pp, microbatches, order
         self.stages = sorted(stages, key=lambda stage: stage[0])
         self.family, self.flavor = family or "1f1b", flavor
@@ -76,48 +76,48 @@ class Pipeline:
 
 class BubbleChecks:
     def __init__(self, pipeline, margin, memory, cost, threads=1):
-        """`cost` is the fraction of a step's time that checks may take from the job's threads. In a pipeline without
-        slack the delays of all ranks add up, so each rank gets a part of it. `threads` is the number of threads that
-        the job computes with."""
+        """`cost` is the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack,
+        the delays of all ranks add up, so each rank gets a part of the fraction. `threads` is the number of compute threads
+        of the job."""
         self._pipeline, self._margin, self._memory = pipeline, margin, memory
         self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
-        self._spent = 0  # nanoseconds spent by the job's thread since the step began, without those counted by layers
-        self._overrun = 0 # nanoseconds for which the worker ran on after the job's thread had continued
+        self._spent = 0  # nanoseconds spent by the job's thread since the start of the step, without those counted by layers
+        self._overrun = 0 # nanoseconds that the worker ran after the job's thread had continued
         self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
         self._layers = []  # layers of each chunk
         self._session = None
         self._worker = None
         self._failed = False
         self._working = False  # true if the worker has an unfinished call
-        self._stop = False # the input that the job waits for has arrived
-        self._stopped = 0  # the time of its arrival
-        self._random = True  # the layer being repeated sets the job's random numbers
+        self._stop = False # true if the input that the job waits for has arrived
+        self._stopped = 0  # time of its arrival
+        self._random = True  # true if the repeated layer sets the job's random numbers
         self._process = os.getpid()
         self._steps = 0
-        self._forwards_known = 0  # steps until all forwards had their trial
-        self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops of each chunk
-        self._chosen = []  # (kind, micro-batch, chunk, layer) for which the step keeps data
-        self._planned = {}  # as (micro-batch, chunk): {layer: kinds}
+        self._forwards_known = 0  # number of steps until all forwards have had their trial
+        self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops, per chunk
+        self._chosen = []  # (kind, micro-batch, chunk, layer) whose data the step keeps
+        self._planned = {}  # by (micro-batch, chunk): {layer: kinds}
         self._kept = {}  # (micro-batch, chunk, layer): Kept
         self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
-        self._taken = []  # KeptGradients whose checks are finished or under way
+        self._taken = []  # KeptGradients whose checks are finished or in progress
         self._fresh = []  # (kind, micro-batch, chunk, layer) not yet reported to the session
         self._watched = []
         self._ops = {}  # results of Session.prepared(), by op
         self._ran = []  # ops not yet reported to the session
-        self.active = True # true if ops and waits are reported; off in steps without checks, which then cost nothing
+        self.active = True # true if ops and waits are reported; false in steps without checks, to avoid overhead
         self._stated = False
         self._in_session = False  # true if the step belongs to the session
         self._number = 0
         self._arrived = 0 # time when the next op's input arrived
-        self._until = 0  # time when the wait is expected to end
-        self._shortest = 0  # shortest time of recent checks in nanoseconds; grows slowly
-        self._wanted = set()  # (kind, micro-batch, chunk, layer) whose data is kept and which was not checked yet
-        self._idle = 1  # session steps since the last one with a planned check
+        self._until = 0  # time at which the wait is expected to end
+        self._shortest = 0  # shortest duration of recent checks in nanoseconds; increases slowly
+        self._wanted = set()  # (kind, micro-batch, chunk, layer) with kept data and without a check so far
+        self._idle = 1  # number of session steps since the last planned check
         self._find_layers()
 
     def description(self):
-        """Properties that the reader of the capture needs."""
+        """Properties of the checks that are required to read the capture."""
         return ",".join(
             "%d:%d" % (stage, len(layers)) for (stage, _), layers in zip(self._pipeline.stages, self._layers)
         )
@@ -142,7 +142,7 @@ class BubbleChecks:
         self._leave_out(layer.stage, layer.number, layer.name, why)
 
     def _refuse(self, layer, kind, why):
-        """Excludes a kind of op of the layer; without its forward the layer has no checks."""
+        """Excludes a kind of op of the layer. Without its forward, the layer has no checks."""
         if isinstance(why, Exception) and not isinstance(why, CannotRepeat):
             why = "fails when it is run again (%s: %s)" % (type(why).__name__, why)
         if self._layers[self._chunk_of[layer.stage]][layer.number] is not layer:
@@ -183,12 +183,12 @@ class BubbleChecks:
             self._prepare()
             if self._session is not None:
                 self._begin_in_session(number)
-        elif self._in_session: # the step began when the previous one ended
+        elif self._in_session: # the step starts at the end of the previous one
             self._join()
         self._spent += time.monotonic_ns() - begin
 
     def _settle(self, now):
-        """Call it when the cost of the step is known."""
+        """Must be called when the cost of the step is known."""
         spent, self._spent, self._overrun = self._spent + self._overrun, 0, 0
         wanted, chosen, kept = self._wanted, self._chosen, {}
         self._wanted, self._chosen, self._planned = set(), [], {}
@@ -205,7 +205,7 @@ class BubbleChecks:
                 for what in of_layer:
                     self._budget.took(what, layer.spent // len(of_layer))
                 layer.spent = 0
-        self._budget.begin_step(now, spent if self._session is not None else 0)  # each trial runs once
+        self._budget.begin_step(now, spent if self._session is not None else 0)  # trials, which run only once, are free
 
     def _begin_in_session(self, number):
         self._in_session = self.active = True
@@ -237,14 +237,14 @@ class BubbleChecks:
     def end_step(self):
         begin = time.monotonic_ns()
         if self.active:
-            self._join()  # weights are about to change
+            self._join()  # required because the weights are about to change
             self._forget()
             self._settle(begin)
         else:
             spent, self._spent = self._spent, 0
             self._budget.begin_step(begin, spent)
-        # Only steps that keep tensors for checks belong to the session; the savings of several steps pay for their
-        # checks.
+        # Only steps that keep tensors for checks belong to the session. Their checks use the time saved in several
+        # steps.
         goes_on = self._session is not None and self._idle <= _IDLE_STEPS and (self._idle > 0 or self._pays())
         if self._in_session or goes_on:
             self._begin_work(lambda ends=self._in_session: self._end_in_session(ends, goes_on))
@@ -253,8 +253,8 @@ class BubbleChecks:
         self._spent += time.monotonic_ns() - begin
 
     def _pays(self):
-        """True if the next step may have checks. If all waits are too short, an occasional step measures them
-        again."""
+        """True if the next step may have checks. If all waits are too short, they are measured again in an occasional
+        step."""
         if not self._budget.can_begin():
             return False
         return self._waits.longest() >= max(self._shortest, _SHORTEST) or self._steps % _MEASURED_AGAIN == 0
@@ -293,7 +293,7 @@ class BubbleChecks:
         del self._fresh[:]
 
     def _untried(self):
-        """All (layer, kind) that have had no trial yet."""
+        """All (layer, kind) pairs that have had no trial yet."""
         return [
             (layer, kind)
             for layers, backwards in zip(self._layers, self._backwards)
@@ -304,19 +304,19 @@ class BubbleChecks:
         ]
 
     def _prepare(self):
-        """Opens the session once each layer has had its trial."""
+        """Opens the session as soon as each layer has had its trial."""
         untried = self._untried()
         if any([kind == "F" for _, kind in untried]):
             if self._steps <= _TRIAL_STEPS:
                 return
         elif self._forwards_known == 0:
             self._forwards_known = self._steps
-        if self._steps < 2:  # the first step shows which ops there are
+        if self._steps < 2:  # the ops are known only after the first step
             return
         if untried and self._steps <= self._forwards_known + _BACKWARD_TRIAL_STEPS:
             return
         self._refuse_untried(untried)
-        spare.clear()  # memory that trials needed
+        spare.clear()  # frees the memory that trials needed
         self._neighbours.find()
         of = self._pipeline
         backwards = sorted(set().union(*self._backwards))
@@ -370,7 +370,7 @@ class BubbleChecks:
                 else:
                     kept.layer.left_out.add(kind)  # the first layer of the model has no input gradient
         if self._in_session:
-            # A check that overruns must not make the bubble seem longer.
+            # If a check overruns, the bubble must not appear longer than it is.
             if self._arrived:
                 start, self._arrived = min(start, self._arrived), 0
             self._ran.append((self._op(kind, microbatch, chunk)[0], start, end))
@@ -402,7 +402,7 @@ class BubbleChecks:
             self._watched.append(layer)
 
     def _in_trial(self, layer, chunk):
-        """The kinds for which the layer's next execution is kept; backwards follow once the forward is known."""
+        """The kinds whose data is kept in the layer's next execution. Backwards follow after the trial of the forward."""
         if layer.is_open("F"):
             return {"F"}
         if any([layer.number in kept for (_, at), kept in self._gradients.items() if at == chunk]):
@@ -449,7 +449,7 @@ class BubbleChecks:
         return kept
 
     def _take(self, kind, microbatch, chunk, layer):
-        """The data kept for a check; None if it is missing or incomplete."""
+        """Data kept for a check; None if missing or incomplete."""
         if kind == "F":
             kept = self._kept.pop((microbatch, chunk, layer), None)
         else:
@@ -473,8 +473,8 @@ class BubbleChecks:
             self._neighbours.waits(False)
 
     def fill(self, wait):
-        """Calls `wait`, which returns when the rank's data has arrived. The worker runs checks until then. A
-        layer in progress continues during the next op, unless both need random numbers."""
+        """Calls `wait`, which returns when the rank's data has arrived. Until then, the worker runs checks. An unfinished
+        layer continues during the next op, unless both need random numbers."""
         self._until = begin = time.monotonic_ns()
         self._neighbours.waits(True)
         checks = self._begins_checks(begin)
@@ -491,16 +491,16 @@ class BubbleChecks:
                 self._stopped, self._stop = now, True
                 if self._session is not None:
                     self._arrived = now
-                if self._random:  # the worker sets this before it reads _stop
+                if self._random:  # the worker sets _random before it reads _stop
                     self._join()
             self._spent += time.monotonic_ns() - now
 
     def _begins_checks(self, now):
-        """Starts the worker if some work is expected to fit."""
+        """Starts the worker if a check is expected to fit."""
         if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():  # a fork has no worker
                                                                                                  # no worker
             return False
-        if self._working and not self._worker.over:  # still busy with a layer from the previous bubble
+        if self._working and not self._worker.over:  # the worker is still busy with a layer from the previous bubble
             return False
         self._until = self._waits.end(now)
         if self._session is not None and self._until - now < _SHORTEST:
@@ -599,7 +599,7 @@ class BubbleChecks:
             second = digests(again)
         self._note_time(task.end_ns - task.start_ns)
         self._budget.checked((kind, task.microbatch, task.chunk, task.layer))
-        if first != second and not kept.unchanged():  # the job has changed the data meanwhile
+        if first != second and not kept.unchanged():  # the job has changed the data in the meantime
             return task.give_up()
         for name, value in first.items():
             self._op(kind, task.microbatch, task.chunk)[1](task.layer, name.encode(), value)

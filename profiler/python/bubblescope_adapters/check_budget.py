@@ -1,15 +1,15 @@
-"""The time that checks in bubbles may take from the job. It decides for which planned checks a step keeps
+"""Limits the time that checks in bubbles use on the job's threads, by deciding for which planned checks a step keeps
 inputs."""
 
-_SAVED_STEPS = 32  # maximum number of steps whose shares are saved
-_BEGIN_STEPS = 8  # number of steps whose shares must be saved before a step has checks
-_MOST_PAUSE = 16 # maximum number of steps for which a check that found no bubble is paused
+_SAVED_STEPS = 32  # maximum savings, as a number of steps
+_BEGIN_STEPS = 8  # savings that are required for a step with checks, as a number of steps
+_MOST_PAUSE = 16 # maximum pause of a check for which no bubble was long enough, in steps
 
 
 class Budget:
-    """Each step earns a share of its time. The share is spent on the rank's own work for checks, and on checks that are
-    still running when the rank continues. The units that were checked longest ago come first; while the savings do not
-    cover the first of them, no later one is kept. Times are in nanoseconds."""
+    """Each step adds a share of its time to the savings. They are spent on the rank's work for checks, and on checks that
+    are still running when the rank continues. The least recently checked units have priority: if the savings do not cover
+    the first unit, no other unit is checked either. Times are in nanoseconds."""
 
     def __init__(self, share):
         self._share = share
@@ -17,10 +17,10 @@ class Budget:
         self._began = None  # start of the step
         self._mean = {}  # time to keep data for one check, by kind and chunk; absent = not known yet
         self._turn = 0
-        self._turns = {}  # the last check of each unit
+        self._turns = {}  # number of the last check of each unit
         self._pauses = {}  # for each planned check: (length of the pause in steps, the step at which it ends)
         self._step = 0
-        self.chosen = 0  # total number
+        self.chosen = 0  # total number of chosen checks
 
     def begin_step(self, now, spent):
         """`spent` is the time spent since the last call."""
@@ -31,7 +31,7 @@ class Budget:
         self._saved = min(max(self._saved + earned - spent, -most), most)
 
     def can_begin(self):
-        """True if the savings suffice for a step with checks."""
+        """True if the savings are sufficient for a step with checks."""
         return self._share > 0 and self._saved >= max(_BEGIN_STEPS * self._earned, self._needed)
 
     def choose(self, planned):
@@ -51,7 +51,7 @@ class Budget:
         return chosen
 
     def _in_turn(self, planned):
-        """Each unit once, then all again."""
+        """Iterates over all units once, and then again."""
         times, order = {}, []
         for what in planned:
             if self._pauses.get(what, (0, 0))[1] <= self._step:
@@ -61,7 +61,7 @@ class Budget:
         return [what for _, _, what in sorted(order, key=lambda one: one[:2])]
 
     def took(self, what, time):
-        """Records the time that keeping data for a check took."""
+        """Records the time needed to keep data for a check."""
         key = what[0::2][:2]
         before = self._mean.get(key, time)
         self._mean[key] = before + (time - before) // 4
@@ -72,8 +72,8 @@ class Budget:
         self._pauses.pop(what, None)
 
     def missed(self, what):
-        """No bubble was long enough for a check whose data was kept: it is paused for twice as many steps as the last
-        time."""
+        """Must be called if no bubble was long enough for a check whose data was kept. Pauses the check for twice as many
+        steps as before."""
         pause = min(2 * self._pauses.get(what, (1, 0))[0], _MOST_PAUSE)
         self._pauses[what] = pause, self._step + pause
 
@@ -83,33 +83,33 @@ class Budget:
 
 
 class Waits:
-    """Estimates how long a rank waits at each place in a step, as a fraction of the shortest of the last few
-    waits."""
+    """Estimates the length of a rank's wait at each place in a step, as a fraction of the shortest recent
+    wait."""
 
     _LAST, _FEWEST = 8, 4
     _USED = 0.8
 
     def __init__(self):
         self._lengths = {}
-        self._place = (0, 0)  # number of ops before the place, and of waits since then
+        self._place = (0, 0)  # number of ops before the place, and number of waits since the last of them
         self._since = None
 
     def begin_step(self):
         self._place, self._since = (0, 0), None
 
     def ran(self, now):
-        """An op has ended."""
+        """Must be called when an op has ended."""
         self._place, self._since = (self._place[0] + 1, 0), now
 
     def end(self, now):
-        """Earliest expected end of the wait that begins now; `now` if unknown."""
+        """Earliest expected end of the wait that starts now; `now` if unknown."""
         lengths = self._lengths.get(self._place, ())
         if self._since is None or len(lengths) < self._FEWEST:
             return now
         return self._since + int(min(lengths) * self._USED)
 
     def longest(self):
-        """The longest usable wait at any place."""
+        """Longest usable wait at any place."""
         return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
 
     def over(self, now):

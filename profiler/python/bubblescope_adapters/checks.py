@@ -1,4 +1,4 @@
-"""Checks in the bubbles of the functions that a framework's adapter wraps, used if the job is recorded with
+"""Checks in bubbles, for the functions that the adapter of a framework wraps. Used only if the job is recorded with
 checks."""
 
 import sys
@@ -8,7 +8,7 @@ from .events import steps
 
 
 class Checks:
-    """The checks of the current schedule. An error in them ends the checks, not the job."""
+    """The checks of the current schedule. An error ends the checks, but not the job."""
 
     def __init__(self):
         self._settings = events.checks()
@@ -20,8 +20,8 @@ class Checks:
         return self._settings is not None
 
     def around(self, op_of, ranges):
-        """For Changes.replace(): the calls that `ranges` names also become ops of the checks. `op_of` takes the call's
-        arguments and returns kind, stage and micro-batch, or None if the call is not an op."""
+        """For Changes.replace(): reports the calls that `ranges` names also as ops of the checks. `op_of` takes the
+        arguments of the call and returns kind, stage and micro-batch, or None if the call is not an op."""
         if not self.wanted:
             return ranges
 
@@ -52,8 +52,8 @@ class Checks:
             return 0
 
     def begin(self, key, describe):
-        """A step of the schedule `key` begins. `describe` returns the arguments of bubble_checks.Pipeline; it is called
-        when the schedule has changed."""
+        """Starts a step of the schedule `key`. `describe` returns the arguments of bubble_checks.Pipeline. It is called when
+        the schedule has changed."""
         if not self.wanted:
             return
         if self._of != key:

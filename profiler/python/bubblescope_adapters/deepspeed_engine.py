@@ -1,6 +1,6 @@
-"""DeepSpeed's pipeline engine: the instructions of its stream are the ops and transfers.
+"""Adapter for DeepSpeed's pipeline engine: the instructions in its stream are the ops and transfers.
 
-An instruction names a buffer, not a micro-batch, but each kind of instruction processes the micro-batches of a step
+An instruction contains a buffer instead of a micro-batch, but each kind of instruction processes the micro-batches of a step
 in order."""
 
 import importlib
@@ -22,7 +22,7 @@ OTHERS = {"OptimizerStep": b"Optimizer", "ReduceGrads": b"REDUCE_GRAD", "ReduceT
 
 
 def identity(_):
-    # The package itself is not fully loaded yet when it loads this module.
+    # While the package loads this module, the package is incomplete.
     return "DeepSpeed", importlib.import_module("deepspeed.git_version_info").version
 
 
@@ -70,7 +70,7 @@ def _named(function, label):
 
 
 def _values(engine, loss):
-    """The arguments of StepValues.state() after the step. Every stage has the loss; the last one reports
+    """Arguments of StepValues.state() after the step. Every stage has the loss; only the last stage reports
     it."""
     known = {}
     if engine.is_first_stage():

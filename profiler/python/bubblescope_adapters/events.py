@@ -1,8 +1,8 @@
 """The events that adapters write into the capture: ranges on the calling thread, step marks, and properties that are
 written once.
 
-The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op, so they call the
-capture library directly. In a process that is not recorded, they do nothing."""
+The functions `push`, `push_bytes`, `pop` and `mark` take bytes. They call the capture library directly, because they are
+called for every op. In a process that is not recorded, they do nothing."""
 
 import ctypes
 import gc
@@ -23,8 +23,8 @@ def _load():
     if not path or not os.environ.get("BUBBLESCOPE_CAPTURE_DIR"):
         return None, None
     try:
-        # The first library object keeps the interpreter's lock, which is faster and safe for functions that never
-        # wait; the second releases it.
+        # The first library object keeps the GIL, which is faster and safe for functions that never block; the second
+        # releases the GIL.
         return ctypes.PyDLL(path), ctypes.CDLL(path)
     except OSError:
         return None, None
@@ -40,8 +40,8 @@ def _function(library, name, *types, result=None):
 
 
 def _native(library):
-    """Our own extension module, which takes a third of the time of ctypes; None if it is missing or was built for
-    another Python."""
+    """Our extension module, which is three times as fast as ctypes; None if it is missing or was built for another version
+    of Python."""
     path = os.path.join(os.path.dirname(__file__), "native_ranges.abi3.so")
     if library is None or sys.implementation.name != "cpython" or "t" in sys.abiflags or not os.path.isfile(path):
         return None
@@ -83,8 +83,8 @@ def records_own_ranges():
 
 
 def checks():
-    """The margin of checks in bubbles (a fraction), their limit in bytes (None without a limit), and the fraction of
-    a step's time that they may take from the job; None without checks."""
+    """Settings for checks in bubbles: margin (a fraction), limit in bytes (None = unlimited), and the fraction of the step
+    time that they may use. None without checks."""
     margin, memory, cost = ctypes.c_double(), ctypes.c_int64(), ctypes.c_double()
     if not _checks(ctypes.byref(margin), ctypes.byref(memory), ctypes.byref(cost)):
         return None
@@ -102,15 +102,15 @@ def state(name, value):
 
 
 def step_values(step, loss=None, tokens=None, samples=None, sequence_length=None):
-    """Writes the framework's values for a finished step; None for unknown values. Each rank writes its own values;
-    counts cover the rank's replica."""
+    """Writes the framework's values for a finished step; unknown values are None. Each rank writes its values; counts are
+    for the replica of the rank."""
     counts = [-1 if count is None else int(count) for count in (tokens, samples, sequence_length)]
     if loss is not None or max(counts) >= 0:
         _step_values(step, loss is not None, 0.0 if loss is None else float(loss), *counts)
 
 
 def message(text):
-    """Writes one line to the trace and to the capture's log."""
+    """Writes one line to the trace and to the log of the capture."""
     if _patient is not None:
         return _message(str(text).encode())
     try:
@@ -122,38 +122,38 @@ def message(text):
 
 
 def release_cupti(tool):
-    """Releases CUPTI, which only one tool at a time may use, for a profiler that the job starts
-    itself."""
+    """Releases CUPTI for a profiler that the job starts, because only one tool at a time may use
+    CUPTI."""
     _release_cupti(tool.encode())
 
 
 class Steps(getattr(_module, "StepState", object)):
-    """The steps of a process. Ops are written only inside a step, and each op only once: if one framework calls
-    another, only the outer one writes."""
+    """Steps of a process. Ops are written only within a step, and only once: if one framework calls another, only the outer
+    framework writes."""
 
     def __init__(self):
         self.active = False  # inside a training step
-        self.inside = 0  # number of ops around the current one
+        self.inside = 0  # number of enclosing ops
         self.sends = 0  # ranges of sends that end with the next op or transfer
         self.number = -1
         self._stated = None
         self._optimizing = False
 
     def begin(self):
-        self.end_optimizer()  # an optimizer step that raised an exception
+        self.end_optimizer()  # closes the range of an optimizer step that raised an exception
         self.number += 1
         mark(b"step %d" % self.number)
         self.inside = 0
         self.active = True
 
     def pause(self):
-        """Later ops belong to no step, because they are part of an evaluation."""
+        """Ends the step. Later ops are part of an evaluation and are not in a step."""
         self.end_optimizer()
         mark(b"evaluation")
         self.active = False
 
     def state_once(self, key, describe):
-        """`describe` returns a dictionary of properties; it is called when `key` changes."""
+        """`describe` returns a dictionary of properties. It is called when `key` changes."""
         if key == self._stated:
             return
         self._stated = key
@@ -184,8 +184,8 @@ steps = Steps()
 
 
 def longest_list(module):
-    """Number of layers in a stage's PyTorch module: the length of its longest list of modules, ignoring lists inside
-    entries of other lists. None if it has no list."""
+    """Number of layers in the PyTorch module of a stage: the length of its longest list of modules, without lists nested in
+    other lists. None if there is no list."""
     nn = sys.modules["torch.nn"]
     lists = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
     level, most = [module], 0
@@ -205,7 +205,7 @@ def stage_layers(stages):
 
 
 class Range:
-    """An op around all calls inside it: other ops there are part of it."""
+    """An op that includes all ops inside it."""
 
     __slots__ = ("_name",)
 
@@ -223,8 +223,8 @@ class Range:
 
 
 def range_around(name_of):
-    """For Changes.replace(): calls of the function become ranges. `name_of` takes the call's arguments and returns
-    the name in bytes, or None if the call is not an op. It must be quick."""
+    """For Changes.replace(): writes calls of the function as ranges. `name_of` takes the arguments of the call and returns
+    the name in bytes, or None if the call is not an op. It must be fast."""
 
     def make(function):
         def call(*args, **kwargs):
@@ -250,10 +250,10 @@ def range_around(name_of):
 
 
 def stage_range(letter, other="", choice=None, position=0):
-    """For Changes.replace(): calls of a stage's method become ranges such as b"2F3", with the stage's number in its
-    attribute stage_index, and the micro-batch as the first argument. Where the argument `choice`, also passed at
-    `position`, is false, the letter is `other`. A native range runs no Python code and passes the arguments on as they
-    are."""
+    """For Changes.replace(): writes calls of a stage's method as ranges such as b"2F3", from the attribute stage_index of
+    the stage and the micro-batch, which is the first argument. If the argument `choice`, which may also be passed at
+    `position`, is false, the letter is `other`. A native range runs without Python code and passes the arguments
+    unchanged."""
     native = getattr(_module, "stage_range", None) if hasattr(_module, "StepState") else None
 
     def name_of(stage, chunk, *rest, **more):
@@ -270,7 +270,7 @@ def stage_range(letter, other="", choice=None, position=0):
 
 
 def evaluation(function):
-    """For Changes.replace(): ops inside a call of the function do not belong to a step."""
+    """For Changes.replace(): ops during a call of the function are not part of a step."""
 
     def call(*args, **kwargs):
         steps.pause()
@@ -280,8 +280,8 @@ def evaluation(function):
 
 
 class _Names(dict):
-    """Names in bytes, by (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. The same names recur in every
-    step."""
+    """Names in bytes, by (spelling, stage, micro-batch), as in names["%dF%d", 2, 3]. Cached because the same names occur in
+    every step."""
 
     _MOST = 1 << 16
 
@@ -305,8 +305,8 @@ def _watch_optimizers():
 
 
 def _on_collection(phase, about):
-    # Collections of young objects are short, and there are hundreds per second. When the interpreter is finalizing,
-    # they delay no work.
+    # Collections of young objects are short and occur hundreds of times per second. Collections during finalization of the
+    # interpreter do not delay work.
     if about["generation"] < 2 or sys.is_finalizing():
         return
     if phase == "start":
@@ -316,7 +316,7 @@ def _on_collection(phase, about):
 
 
 def _watch_collections():
-    """Writes full garbage collections as ranges, because a rank that pauses for one delays all
+    """Writes full garbage collections as ranges, because a rank that pauses for a collection delays all
     others."""
     gc.callbacks.append(_on_collection)
 
@@ -342,7 +342,7 @@ def _watch_data_loaders():
 
 
 def watch_host():
-    """Starts recording the host's other activities."""
+    """Starts recording other activities of the host."""
     _watch_optimizers()
     _watch_collections()
     _watch_data_loaders()

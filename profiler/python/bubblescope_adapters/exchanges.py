@@ -1,15 +1,15 @@
-"""Ops and transfers of schedules that pass tensors between function calls: those of Megatron-core, and those of
-PaddlePaddle, which are modelled on them.
+"""Ops and transfers of schedules that pass tensors between function calls: the schedules of Megatron-core, and those of
+PaddlePaddle, which are modelled on Megatron-core's.
 
-A send is identified by its tensor, which a forward or backward step returned. A receive has no such mark, but
-receives come in the order in which the schedule uses them."""
+A send is identified by its tensor, which a forward or backward step returned. Receives are identified by their order, which
+is the order in which the schedule uses them."""
 
 from . import events
 from .events import names, steps
 
 
 def first(tensors):
-    """The tensor that a step takes or returns; the first if there are several."""
+    """The tensor that a step takes or returns; if there are several, the first."""
     if isinstance(tensors, dict):
         tensors = list(tensors.values())
     return first(tensors[0]) if isinstance(tensors, (list, tuple)) and tensors else tensors
@@ -23,19 +23,19 @@ def _bytes(tensors):
 
 
 class InFlight:
-    """The transfers under way in the current step."""
+    """Transfers in progress in the current step."""
 
     def __init__(self):
         self.rank = 0
         self.size = 1
         self.last = 0  # stage
-        self.outputs = {}  # (stage, micro-batch) by id of a forward's output or of the gradient from a backward
+        self.outputs = {}  # (stage, micro-batch) by id of the output of a forward, or of the gradient from a backward
         self._receives_forward = iter(())
         self._receives_backward = iter(())
 
     def begin(self, rank, size, chunks, forward, backward):
-        """`forward` and `backward` list the (micro-batch, chunk) of this rank's ops in the schedule's
-        order."""
+        """`forward` and `backward` list (micro-batch, chunk) of this rank's ops in the order of the
+        schedule."""
         self.rank, self.size = rank, size
         self.outputs = {}
         self.last = size * chunks - 1
@@ -43,8 +43,8 @@ class InFlight:
         self._receives_backward = self._behind(backward, self.last)
 
     def _behind(self, order, end):
-        """The ops of an order that wait for a tensor: all except those of the stage at the pipeline's
-        end."""
+        """The ops of an order that wait for a tensor, which excludes ops of the stage at the end of the
+        pipeline."""
         labels = [(chunk * self.size + self.rank, microbatch) for microbatch, chunk in order]
         return iter([label for label in labels if label[0] != end])
 
@@ -52,7 +52,7 @@ class InFlight:
         self.outputs[id(first(tensors))] = label
 
     def sent(self, tensors, spelling):
-        """[(name, bytes)] of a send; [] if there is no send or its tensor is unknown."""
+        """[(name, bytes)] of a send; [] if there is no send or if its tensor is unknown."""
         label = None if tensors is None else self.outputs.get(id(first(tensors)))
         return [] if label is None else [(names[(spelling,) + label], _bytes(tensors))]
 
@@ -61,9 +61,9 @@ class InFlight:
         return None if label is None else names[(spelling,) + label]
 
     def exchange(self, fill):
-        """For Changes.replace(): a function that sends to both neighbours and receives from them, with the keyword
-        arguments of Megatron-core. It returns both received tensors and the requests, and waits for the requests
-        unless an argument disables that. `fill` calls a function that waits, so that checks may run meanwhile."""
+        """For Changes.replace(): wraps a function that sends to both neighbours and receives from them, with the keyword
+        arguments of Megatron-core. The function returns both received tensors and the requests, and waits for the requests
+        unless an argument disables this. `fill` calls a function that waits, and may run checks in the meantime."""
 
         def make(function):
             def call(*args, **kwargs):
@@ -95,7 +95,7 @@ class InFlight:
 
 
 def _show_waits(result, forward, backward, fill):
-    """The requests are either a dictionary keyed by received tensor, or a list whose entries are waited for
+    """The requests are either a dictionary keyed by received tensor, or a list whose requests are waited for
     together."""
     if len(result) != 3 or not result[2]:
         return result
@@ -110,7 +110,7 @@ def _show_waits(result, forward, backward, fill):
 
 
 class _Waited:
-    """Requests whose wait shows when their data arrived."""
+    """Requests whose wait shows the arrival time of their data."""
 
     def __init__(self, requests, labels, fill):
         self._requests = requests

@@ -1,11 +1,11 @@
-"""Repeats layers of a PyTorch model: finds the modules, keeps the data of a first execution, and runs it again
-without changing the job.
+"""Repeats layers of a PyTorch model: finds the modules, keeps the data of a first execution, and runs the layers again
+without changing the state of the job.
 
-A forward is repeated without gradients. A backward is repeated together with its forward, with separate gradients
-that are not added to the weights. Both use the random numbers, precision and mode of the first execution. Parameters
-and buffers stay unchanged: a layer is left out if it changes them or other state of its modules, if its repetitions
-differ from each other, or if it communicates. If only its backward cannot be repeated, only the backward is left
-out."""
+A forward is repeated without gradients. A backward is repeated together with its forward, with separate gradients that
+are not added to the weights. Both use the random numbers, precision and mode of the first execution. Parameters and
+buffers stay unchanged: a layer is excluded if it changes them or other state of its modules, if its repetitions differ
+from each other, or if it communicates. If only the backward of a layer cannot be repeated, only the backward is
+excluded."""
 
 import random
 import sys
@@ -23,8 +23,8 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.d
 
 
 class CannotRepeat(Exception):
-    """The reason why a layer is left out, as the end of a sentence that begins with the layer's
-    name."""
+    """Reason for excluding a layer, as the end of a sentence that starts with the name of the
+    layer."""
 
 
 def _splits(module):
@@ -32,7 +32,7 @@ def _splits(module):
 
 
 def split(module, name=""):
-    """(name, module) of a stage's layers: the entries of its lists of modules, and the modules next to these
+    """(name, module) of the layers in a stage: the entries of its lists of modules, and the modules next to these
     lists."""
     children = [(name + "." + key if name else key, child) for key, child in module.named_children()]
     if isinstance(module, _CONTAINERS) and children:
@@ -46,7 +46,7 @@ def split(module, name=""):
 
 
 def _tensors(value, found):
-    """Adds the tensors inside a value, in order. Raises if it contains an object that may change unnoticed."""
+    """Adds the tensors inside a value, in order. Raises an exception if the value may change without detection."""
     if isinstance(value, torch.Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
@@ -61,7 +61,7 @@ def _tensors(value, found):
 
 
 def _mapped(value, change):
-    """The value with each of its tensors replaced by `change(tensor)`, in the order of _tensors()."""
+    """Copy of the value with each tensor replaced by `change(tensor)`, in the order of _tensors()."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, (tuple, list)):
@@ -73,7 +73,7 @@ def _mapped(value, change):
 
 
 def digest(tensors):
-    """One digest over all tensors."""
+    """A single digest for all tensors."""
     digests = [aadiff.digest(tensor) for tensor in tensors]
     if len(digests) == 1:
         return digests[0]
@@ -81,8 +81,8 @@ def digest(tensors):
 
 
 def difference(first, again):
-    """The first two tensors that differ and the type of their elements, as arguments of Session.difference(); None
-    if their sizes differ."""
+    """The first pair of tensors that differ, and their element type, as arguments of Session.difference(). None if the sizes
+    differ."""
     known = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
     for one, other in zip(first, again):
         if one.nbytes == other.nbytes and aadiff.digest(one) != aadiff.digest(other):
@@ -95,7 +95,7 @@ OUTPUT, INPUT_GRADIENT, WEIGHT_GRADIENT = "output", "input gradient", "weight gr
 
 
 class Kept:
-    """One execution of a layer: its inputs, its original outputs, and the state at its start."""
+    """One execution of a layer: the inputs, the original outputs, and the state at the start."""
 
     def __init__(self, layer, args, kwargs):
         self.layer = layer
@@ -128,24 +128,24 @@ class Kept:
         )
 
     def release(self):
-        """Call it when the data is no longer needed."""
+        """Must be called when the data is no longer needed."""
 
     def has(self, kind):
-        """True if all tensors needed to compare a repetition of kind F, B, I or W are there."""
+        """True if all tensors required to compare a repetition of kind F, B, I or W are available."""
         return kind == "F" and bool(self.results)
 
     def first(self, kind):
-        """The results of the execution: tensors by name."""
+        """Results of the execution, as tensors by name."""
         return {OUTPUT: [tensor for tensor, _ in self.results]}
 
 
 class _Spare:
-    """Reused memory for copies of gradients. Gradients are copied instead of kept, because PyTorch would otherwise
-    allocate new memory for the next one, and getting its pages from the system takes many times as long as the
+    """Reused memory for copies of gradients. If gradients were kept instead of copied, PyTorch would allocate
+    new memory for the next gradients, and obtaining its pages from the system takes much longer than the
     copy."""
 
     def __init__(self):
-        self._free = {}  # by type and shape
+        self._free = {}  # free memory by type and shape
 
     @staticmethod
     def _kind(tensor):
@@ -165,11 +165,11 @@ class _Spare:
 
 
 spare = _Spare()
-_repeating = threading.local()  # .here is set while the thread computes repeated gradients, which are not the job's
+_repeating = threading.local()  # .here is set while the thread computes gradients for a repetition instead of the job
 
 
 class KeptGradients(Kept):
-    """One execution of a layer whose backward is repeated: the gradients that it receives and those that it
+    """One execution of a layer whose backward is repeated: the gradients that it receives and
     returns."""
 
     def __init__(self, layer, args, kwargs):
@@ -190,8 +190,8 @@ class KeptGradients(Kept):
         self._whole = True  # true if every gradient could be copied
 
     def taps(self, args, kwargs):
-        """The arguments, with tensors that need a gradient replaced by aliases, which separate the layer's part of
-        the gradient."""
+        """The arguments, in which tensors that need a gradient are replaced by aliases. The aliases separate the layer's
+        part of the gradient."""
         places = iter(range(len(self.to_inputs)))
 
         def tap(tensor):
@@ -214,7 +214,7 @@ class KeptGradients(Kept):
         self._let_go()
 
     def listen(self):
-        """Collects the weights' gradients of this execution until unlisten()."""
+        """Collects the weight gradients of this execution until unlisten() is called."""
         for place, weight in enumerate(self.trained):
             self._listeners.append(weight.register_hook(self._notes(self.to_weights, place)))
 
@@ -241,7 +241,7 @@ class KeptGradients(Kept):
         return note
 
     def release(self):
-        """Call it when the data is no longer needed."""
+        """Must be called when the data is no longer needed."""
         self.unlisten()
         copies, self._copies = self._copies, []
         spare.give_back(copies)
@@ -258,7 +258,7 @@ class KeptGradients(Kept):
 
 
 def _named(kind, to_inputs, to_weights):
-    """The gradients that a kind of backward returns, by name; tensors without a gradient are
+    """Gradients that a kind of backward returns, by name. Tensors without a gradient are
     skipped."""
     gradients = {INPUT_GRADIENT: to_inputs if kind != "W" else [], WEIGHT_GRADIENT: to_weights if kind != "I" else []}
     given = {name: [one for one in list if one is not None] for name, list in gradients.items()}
@@ -270,32 +270,32 @@ def digests(results):
 
 
 class Layer:
-    """A module of a stage, with its number in the stage."""
+    """A module of a stage, with its index in the stage."""
 
     def __init__(self, name, module, stage, number):
         self.name, self.module, self.stage, self.number = name, module, stage, number
         self.weights = list(module.parameters()) + list(module.buffers())
         self.random = True  # assumed until a trial shows that it draws no random numbers
-        self.gradients = False  # true if only an execution with gradients gives the same bits
-        self.kept_bytes = 0  # maximum of an execution
+        self.gradients = False  # true if only an execution with gradients produces the same bits
+        self.kept_bytes = 0  # maximum over the executions
         self.spent = 0  # nanoseconds spent on the job's thread to keep data
         self.shown = set()  # kinds of ops that a trial has shown to be repeatable
         self.left_out = set()  # kinds of ops that are not repeatable
         self._trials = {}  # number of trials by kind
         self._watchers = []
         self._forward = module.forward
-        # Megatron-core's and Transformer Engine's layers: a repeated backward would add to the job's gradients.
+        # Layers of Megatron-core and Transformer Engine, in which a repeated backward would add to the job's gradients.
         self.adds_gradients = any([getattr(inner, name, False) for inner in module.modules()
                                    for name in ("gradient_accumulation_fusion", "fuse_wgrad_accumulation")])
         _can_be_repeated(module)
 
     def is_open(self, kind):
-        """True if it is not yet known whether the kind can be repeated."""
+        """True if it is still unknown whether the kind can be repeated."""
         return kind not in self.shown and kind not in self.left_out
 
     def watch(self, kept, keep):
-        """Keeps the next execution as a `kept`, which is Kept or KeptGradients. `keep(one)` is called once the
-        execution has begun, or with an exception, and returns `one` if it should be kept."""
+        """Keeps the data of the next execution in a `kept`, which is Kept or KeptGradients. `keep(one)` is called after the
+        start of the execution, or with an exception, and returns `one` if it should be kept."""
         self._watchers.append((kept, keep))
         self.module.__dict__["forward"] = self._watched
 
@@ -329,7 +329,7 @@ class Layer:
         return result
 
     def repeat(self, kept, kind):
-        """The results of repeating the layer on the kept data: tensors by name."""
+        """Repeats the layer on the kept data and returns the results, as tensors by name."""
         if kept.random is None:
             return self._run(kept, kind)
         before = torch.get_rng_state()
@@ -345,7 +345,7 @@ class Layer:
         return {OUTPUT: [tensor.detach() for tensor in self._run_forward(kept, self.gradients)[0]]}
 
     def _run_forward(self, kept, with_gradients):
-        """The outputs, and the inputs that get gradients."""
+        """The outputs, and the inputs that receive gradients."""
         leaves = []
 
         def leaf(tensor):
@@ -374,8 +374,8 @@ class Layer:
         return _named(kind, given[: len(inputs)], given[len(inputs) :])
 
     def try_out(self, kept, kind):
-        """Repeats an execution twice to find out whether the kind can be checked. Raises CannotRepeat if it
-        cannot."""
+        """Repeats an execution twice to test if the kind can be checked. Raises CannotRepeat if
+        not."""
         state = _State(self.module)
         host = _HostRandom()
         before = torch.get_rng_state()
@@ -434,21 +434,21 @@ def _can_be_repeated(module):
 
 
 class _NoCommunication(TorchDispatchMode):
-    """Prevents communication in a trial, in which the layer and the other ranks would wait for each
-    other forever."""
+    """Prevents communication in a trial, because the layer and the other ranks would
+    deadlock."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function.namespace in ("c10d", "_c10d_functional", "_dtensor", "symm_mem"):
             raise CannotRepeat("communicates")
         if function.namespace not in ("aten", "prims", "prim", "profiler"):
-            # Libraries communicate under names of their own, which no list has all of.
+            # Libraries have other names for their communication, and no list can contain all of them.
             raise CannotRepeat("uses operators of '%s', which may communicate" % function.namespace)
         return function(*args, **(kwargs or {}))
 
 
 class _HostRandom:
-    """Saves the random generators of Python and NumPy, so that a trial does not use up the job's random
-    numbers."""
+    """Saves the random generators of Python and NumPy, so that a trial does not consume random numbers of the
+    job."""
 
     def __init__(self):
         self._python = random.getstate()
@@ -457,7 +457,7 @@ class _HostRandom:
         self._state = self._numpy.get_state() if self._numpy is not None else None
 
     def restore(self):
-        """Restores the generators and returns those that were used since; empty if none were."""
+        """Restores the generators and returns those that have been used since; may be empty."""
         drew = ""
         if random.getstate() != self._python:
             random.setstate(self._python)
@@ -471,7 +471,7 @@ class _HostRandom:
 
 
 class _State:
-    """The state of a layer's modules other than parameters, used to detect changes by an execution."""
+    """State of a layer's modules, except parameters, to detect changes by an execution."""
 
     def __init__(self, module):
         self._modules = list(module.modules())
@@ -515,7 +515,7 @@ class _State:
         return type(now[0]) is type(then[0]) and isinstance(now[0], _PLAIN) and now[0] == then[0]
 
     def restore(self):
-        """Restores everything possible and returns the parts that had changed; empty if there were none."""
+        """Restores as much as possible and returns the changed parts; may be empty."""
         self.compare()
         with torch.no_grad():
             for inner, name, buffer, version, copy in self._buffers:

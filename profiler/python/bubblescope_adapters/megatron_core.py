@@ -1,9 +1,9 @@
-"""Megatron-core: forward_step and backward_step are the ops of all its schedules, and P2PCommunicator does
+"""Adapter for Megatron-core: forward_step and backward_step are the ops of all its schedules, and P2PCommunicator performs
 the transfers.
 
-A backward step has no micro-batch number, so it is identified by the output from which it starts. A receive has no
-number either, but receives come in the order in which the schedule uses them. The output of the last stage's
-forward step is the loss, divided among the micro-batches."""
+A backward step has no micro-batch number, so it is identified by the output from which it starts. Receives are identified by
+their order, which is the order in which the schedule uses them. The output of a forward step on the last stage is the loss,
+divided by the number of micro-batches."""
 
 import importlib
 import sys
@@ -24,13 +24,13 @@ _FORWARD_BACKWARD = {
 
 
 def identity(_):
-    # The package itself is not fully loaded yet when it loads this module.
+    # While the package loads this module, the package is incomplete.
     return "megatron-core", importlib.import_module("megatron.core.package_info").__version__
 
 
 class _Pipeline(InFlight):
-    """The transfers under way in the current step, and the losses of the last stage's micro-batches, each with its
-    token count, as tensors."""
+    """Transfers in progress in the current step, and the losses of the micro-batches on the last stage with their token
+    counts, as tensors."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +96,7 @@ def _forward(function):
 
 def _keep_loss(output, tokens):
     try:
-        pipeline.losses.append((output.detach(), tokens))  # the schedule frees the data of the output
+        pipeline.losses.append((output.detach(), tokens))  # detached because the schedule frees the data of the output
     except Exception:  # noqa: BLE001: an output of another kind
         pass
 
@@ -120,7 +120,7 @@ def _backward(function):
 
 
 def _order(schedules, models, microbatches, config):
-    """(micro-batch, chunk) of each forward, in the schedule's order."""
+    """(micro-batch, chunk) of each forward, in the order of the schedule."""
     chunks = len(models) if isinstance(models, list) else 1
     if chunks == 1:
         return [(microbatch, 0) for microbatch in range(microbatches)]
@@ -144,7 +144,7 @@ def _stages(models):
 
 
 def _values(config, kwargs):
-    """The arguments of StepValues.state() after the step, as far as this rank has the values."""
+    """Arguments of StepValues.state() after the step, with the values that this rank has."""
     known = {}
     if pipeline.rank == 0:
         known["samples"] = kwargs["num_microbatches"] * kwargs["micro_batch_size"]
@@ -152,7 +152,7 @@ def _values(config, kwargs):
         known["tokens"] = known["samples"] * kwargs["seq_length"]
     if pipeline.losses and _axis(sys.modules["megatron.core.parallel_state"], "context_parallel") in (None, "0/1"):
         losses = [loss for loss, _ in pipeline.losses]
-        if getattr(config, "calculate_per_token_loss", False):  # sums over tokens
+        if getattr(config, "calculate_per_token_loss", False):  # in this case, losses are sums over tokens
             losses = [sum(losses) / sum([tokens for _, tokens in pipeline.losses])]
         else:
             losses = [loss * kwargs["num_microbatches"] for loss in losses]
@@ -161,8 +161,8 @@ def _values(config, kwargs):
 
 
 def _finalized(config):
-    """While a step runs, the reduction of its gradients is written as an op. Returns a function that
-    restores the configuration."""
+    """Writes the gradient reduction of a step as an op during the step. Returns a function that restores the
+    configuration."""
     before = getattr(config, "finalize_model_grads_func", None)
     if before is None:
         return lambda: None
@@ -215,7 +215,7 @@ def _step(schedules, watch, checks, values, framework, version, known):
         called = function.__name__
 
         def begin(kwargs):
-            """The function to call at the end of the step; None for a step without names."""
+            """Function to call at the end of the step; None for a step without op names."""
             if kwargs.get("forward_only"):
                 steps.pause()
                 return None

@@ -1,5 +1,5 @@
-"""The state of all ranks of a job on one machine, so that a check does not occupy a core that another rank
-needs.
+"""State of all ranks of a job on one machine, so that checks do not occupy cores that other ranks
+need.
 
 Each process publishes its state in its own page of memory, which the other processes find among its open files. The
 page has no name in the file system and disappears with the process. If a rank cannot open the other ranks' pages, it
@@ -14,11 +14,11 @@ _COMPUTING, _CHECKING = 0, 1  # bytes of the page, each the number of threads in
 
 class Neighbours:
     def __init__(self, threads):
-        """`threads` is the number of threads that compute in this process."""
+        """`threads` is the number of compute threads in this process."""
         self._threads = min(max(threads, 1), 255)
         self._cores = len(os.sched_getaffinity(0))
         self._others = []
-        self.crowded = False # true if there are more threads than cores, so that others need to know which threads wait
+        self.crowded = False # true if there are more threads than cores, so that waiting threads must be published
         self._own = None
         try:
             file = os.memfd_create(_NAME)
@@ -29,7 +29,7 @@ class Neighbours:
         self.waits(False)
 
     def find(self):
-        """Finds the pages of the other processes started by the same parent. Call it after these have created their
+        """Finds the pages of the other processes that the same parent started. Must be called after these have created their
         pages."""
         self._others = [page for page in map(self._page, self._siblings()) if page is not None]
         self.crowded = (len(self._others) + 1) * self._threads > self._cores
@@ -38,7 +38,7 @@ class Neighbours:
         self._own[_COMPUTING] = 0 if now else self._threads
 
     def begin_check(self):
-        """Returns True if a core is free for a check. In that case call end_check() afterwards."""
+        """Returns True if a core is free for a check. In this case, end_check() must be called afterwards."""
         self._own[_CHECKING] = self._threads
         busy = sum([page[_COMPUTING] + page[_CHECKING] for page in self._others])
         if not self._others or busy + self._threads <= self._cores:

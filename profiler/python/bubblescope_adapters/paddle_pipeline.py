@@ -1,5 +1,5 @@
-"""PaddlePaddle's dynamic-graph pipelines: their forward and backward steps are the ops, and the exchanges of their
-p2p helper are the transfers.
+"""Adapter for PaddlePaddle's dynamic-graph pipelines: their forward and backward steps are the ops, and the exchanges of
+their p2p helper are the transfers.
 
 The step of a chunk has no micro-batch number, but each chunk processes the micro-batches of a step in order."""
 
@@ -12,7 +12,7 @@ from .step_values import StepValues, first_tensor, sizes
 
 VERSIONS = ("3.3", "3.2")
 
-# Bubblescope's names: family and flavor.
+# Family and flavor in Bubblescope.
 SCHEDULES = {
     "PipelineParallel": ("1f1b", None),
     "PipelineParallelWithInterleave": ("interleaved", "paddle-dynamic"),
@@ -40,7 +40,7 @@ class _Step(InFlight):
 
     @staticmethod
     def _order(pipeline, chunks, forward):
-        """(micro-batch, chunk) of the steps of this rank."""
+        """(micro-batch, chunk) of the steps on this rank."""
         counts, order = [0] * chunks, []
         for number in range(pipeline.accumulate_steps * chunks):
             chunk = pipeline._get_virtual_pp_rank(number, forward=forward) if chunks > 1 else 0
@@ -49,7 +49,7 @@ class _Step(InFlight):
         return order
 
     def label(self, letter, pipeline):
-        """Stage and micro-batch of the next step of the schedule's current chunk."""
+        """Stage and micro-batch of the next step on the schedule's current chunk."""
         stage = (pipeline._virtual_pp_rank or 0) * self.size + self.rank
         number = self._counts.get((letter, stage), 0)
         self._counts[letter, stage] = number + 1
@@ -74,7 +74,7 @@ def prepare(module, changes, framework, version):
 
 
 def _op(letter, made):
-    """`made` returns the part of the result that is sent to a neighbour."""
+    """`made` extracts the part of the result that is sent to a neighbour."""
     spelling = "%d" + letter + "%d"
 
     def make(function):
@@ -103,7 +103,7 @@ class _Values:
 
     def __init__(self):
         self._values = StepValues()
-        self._on_device = None  # step and loss
+        self._on_device = None  # (step, loss) whose loss is still on the device
 
     def state(self, pipeline, data, loss, arguments):
         if pipeline.stage_id != 0:
@@ -123,8 +123,8 @@ class _Values:
         self._values.state_as(steps.number, lambda: known)
 
     def behind(self, function):
-        """For Changes.replace(): the function in which the first stage waits for the last. After it, the previous
-        step's values on the device can be read without another wait."""
+        """For Changes.replace(): wraps the function in which the first stage waits for the last. Afterwards, the values of
+        the previous step can be read from the device without another wait."""
 
         def call(self, *args, **kwargs):
             result = function(self, *args, **kwargs)
@@ -138,7 +138,7 @@ class _Values:
 
 
 def _number(loss, apart):
-    """`apart`: the losses of micro-batches were already divided by the number of micro-batches."""
+    """`apart`: True if the losses of micro-batches were already divided by the number of micro-batches."""
     total = float(loss.sum().item())
     return total if apart else total / max(1, int(loss.size))
 
@@ -176,8 +176,8 @@ def _unknown(pipeline):
 
 
 def _layers(pipeline):
-    """The number of layers in each of this rank's stages, such as "0:4,2:4". Layers are the modules of the model's most
-    frequent class."""
+    """Number of layers in each stage of this rank, such as "0:4,2:4". Layers are the modules of the model's most frequent
+    class."""
     model = pipeline._layers
     classes = [_class_name(layer) for layer in model._layers_desc]
     most = max(set(classes), key=classes.count)
@@ -188,7 +188,7 @@ def _layers(pipeline):
 
 
 def _class_name(layer):
-    """The class of a description or of a layer."""
+    """Class of a layer or its description."""
     made = getattr(layer, "layer_func", layer)
     return getattr(made, "__name__", type(made).__name__)
 

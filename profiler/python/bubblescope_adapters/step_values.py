@@ -1,4 +1,4 @@
-"""Values of a step that its framework provides, other than times: loss, tokens, samples and sequence length."""
+"""Values that a framework provides for a step, in addition to times: loss, tokens, samples and sequence length."""
 
 import sys
 
@@ -6,17 +6,17 @@ from . import events
 
 
 class StepValues:
-    """Writes the values when a step is over. It never waits for a device: values are written once they have
+    """Writes the values of finished steps. It never waits for a device: values are written when they have
     arrived."""
 
     def __init__(self):
-        self._waiting = []  # (step, losses being copied to the host, number to divide by, event of their arrival)
+        self._waiting = []  # (step, losses being copied to the host, divisor, event for their arrival)
         self._failed = False
 
     def state(self, step, losses=(), inputs=(), added=False, **counts):
-        """`losses` are those of the micro-batches, as numbers or tensors; the step's loss is their mean, or their sum
-        if `added`. `inputs` are the tensors that together hold the step's input on this rank, see sizes(). `counts` are
-        the counts that events.step_values() takes."""
+        """`losses` are the losses of the micro-batches, as numbers or tensors. The loss of the step is their mean, or their
+        sum if `added`. `inputs` are the tensors of the step's input on this rank; see sizes(). `counts` are the counts for
+        events.step_values()."""
         if self._failed:
             return
         try:
@@ -54,8 +54,8 @@ class StepValues:
 
     @staticmethod
     def _alike(torch, losses, device):
-        """Usually they are scalars of one type on one device, so that a stack and a copy are all that the device
-        gets to do."""
+        """Usually, the losses are scalars of one type on one device, which then performs only a stack and a
+        copy."""
         if len({(type(loss), getattr(loss, "dtype", None), getattr(loss, "device", None)) for loss in losses}) == 1:
             if all([loss.dim() == 0 for loss in losses]):
                 return [loss.detach() for loss in losses]
@@ -67,11 +67,11 @@ class StepValues:
             events.step_values(step, loss=host.double().sum().item() / parts)
 
 
-_tensors = {} # tensor classes by loaded framework
+_tensors = {} # tensor classes of the loaded frameworks
 
 
 def _is_tensor(value):
-    """True if it is a tensor of PyTorch or PaddlePaddle."""
+    """True for tensors of PyTorch or PaddlePaddle."""
     there = "torch" in sys.modules, "paddle" in sys.modules
     classes = _tensors.get(there)
     if classes is None:
@@ -82,7 +82,7 @@ def _is_tensor(value):
     return isinstance(value, classes)
 
 
-_sizes = {}  # results by shapes and types, which are the same in most steps
+_sizes = {}  # cached results by shapes and types, which are equal in most steps
 
 
 def sizes(inputs):
@@ -108,7 +108,7 @@ def _sizes_of(shapes):
 
 
 def first_tensor(*values):
-    """The first tensor among the arguments of a call, as a list; [] if there is none."""
+    """First tensor among the arguments of a call, as a list; [] if there is none."""
     for value in values:
         if _is_tensor(value):
             return [value]

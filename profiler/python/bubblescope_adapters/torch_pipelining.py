@@ -1,5 +1,5 @@
-"""torch.distributed.pipelining: the methods of its stages are the ops, and its batches of sends and receives are the
-transfers."""
+"""Adapter for torch.distributed.pipelining: the methods of its stages are the ops, and its batches of sends and receives are
+the transfers."""
 
 import sys
 
@@ -10,7 +10,7 @@ from .step_values import StepValues, first_tensor
 
 VERSIONS = ("2.15", "2.14", "2.11")
 
-# Bubblescope's names: family and flavor.
+# Family and flavor in Bubblescope.
 SCHEDULES = {
     "ScheduleGPipe": ("fthenb", None),
     "Schedule1F1B": ("1f1b", None),
@@ -66,7 +66,7 @@ def prepare(schedules, changes, framework, version):
 
 
 def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
-    """True if a backward is whole, judged by the arguments of backward_one_chunk() after the
+    """True if a backward is not split, according to the arguments of backward_one_chunk() after the
     micro-batch."""
     return full_backward
 
@@ -90,8 +90,8 @@ def _pipeline(schedule):
 
 
 def _order(schedule):
-    """The order of all ranks' ops in the format of schedule files. None for schedules with one stage per rank: these
-    have names, and they report a 1F1B order that they do not run."""
+    """Order of all ranks in the format of schedule files. None for schedules with one stage per rank: they are identified by
+    name, and the 1F1B order that they report is not the order that runs."""
     if not hasattr(schedule, "_stages"):
         return None
     order = getattr(schedule, "pipeline_order", None) or getattr(schedule, "pipeline_order_with_comms", None)
@@ -104,7 +104,7 @@ def _order(schedule):
 
 
 class _Label:
-    """The content of a batch of tensors. The first batch issued with the label takes it."""
+    """Content of a batch of tensors, for the first batch that is issued with the label."""
 
     __slots__ = ("name", "bytes", "sends")
 
@@ -115,10 +115,10 @@ class _Label:
 
 
 class _Works(list):
-    """The result of `_batch_p2p`, with the receives that complete when it is waited for."""
+    """Result of `_batch_p2p`, with the receives that are complete after waiting for it."""
 
     receives = ()
-    divided = ()  # the works of receives and of sends, if each tensor has its own work
+    divided = ()  # works of receives and of sends, if each tensor has a separate work
 
 
 def _labelled(spelling):
@@ -141,8 +141,8 @@ def _labelled(spelling):
 
 
 def _issue(function):
-    """A send covers the call that issues it or, in a batch with receives, the wait for the whole batch, which follows
-    as soon as the batch is issued. A receive covers the wait for it, because only that shows when the data arrived."""
+    """The range of a send is the call that issues it or, in a batch with receives, the wait for the complete batch, which
+    immediately follows the call. The range of a receive is the wait for it, whose end shows when the data arrived."""
 
     def call(ops, *args, **kwargs):
         if not steps.active:
@@ -184,8 +184,8 @@ def _wait(checks):
             if not receives:
                 return function(work, *args, **kwargs)
             work.receives = ()
-            # Waits for receives first: in the order of issue, all would seem to end with the slower of
-            # the two.
+            # Waits for receives first, because in the order of issue, receives would appear to end with slower
+            # sends.
             first, then = work.divided or (work, ())
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
@@ -205,8 +205,8 @@ def _wait(checks):
 
 
 class _Pair(Range):
-    """An overlapped pair of a forward and a backward, written as the range that the schedule itself opens for
-    PyTorch's profiler."""
+    """Writes an overlapped pair of a forward and a backward as the range that the schedule opens for PyTorch's
+    profiler."""
 
     __slots__ = ("_scope",)
 
@@ -236,8 +236,8 @@ def _pairs(function):
 
 
 def _custom(function):
-    """A schedule may run an action with a function of the job, which need not call the stage's
-    methods."""
+    """A schedule may run an action with a function of the job, which might not call the methods of the
+    stage."""
 
     def call(self, kind, custom, *args, **kwargs):
         def run(action, *rest, **more):
@@ -281,7 +281,7 @@ def _step(watch, checks, values, losses, framework, version):
                 steps.end_sends()
                 checks.end()
             if trains:
-                # Losses that are not divided by the number of micro-batches add up to the step's loss.
+                # Losses that are not divided by the number of micro-batches add up to the loss of the step.
                 added = not getattr(self, "scale_grads", True)
                 values.state(steps.number, losses, _inputs(self, args, kwargs), added)
             del losses[:]
@@ -293,7 +293,7 @@ def _step(watch, checks, values, losses, framework, version):
 
 
 def _inputs(schedule, args, kwargs):
-    """On the rank of the first stage: the tensors that hold the step's input, either whole or per
+    """Tensors with the input of the step on the rank of the first stage, for the complete step or per
     micro-batch."""
     if not any([stage.is_first for stage in _stages(schedule)]):
         return []
@@ -323,9 +323,9 @@ def _description(schedule, framework, version):
 
 
 def _other_axes(stage):
-    """The axes of a device mesh in which the pipeline's process group is one axis. The ranks of such a group are
-    always evenly spaced, so the groups can be numbered. Tensor parallelism is detected from the parameters and must
-    be the fastest axis, as in torchtitan; the remaining factor is data parallelism."""
+    """Axes of a device mesh that contains the process group of the pipeline as an axis. The ranks of such a group are evenly
+    spaced, so the groups can be numbered. Tensor parallelism is detected from the parameters and must be the fastest axis,
+    as in torchtitan. The remaining factor is data parallelism."""
     distributed = sys.modules["torch.distributed"]
     ranks = sorted(distributed.get_process_group_ranks(stage.group))
     count = len(ranks)

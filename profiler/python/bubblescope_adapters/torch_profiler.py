@@ -1,4 +1,4 @@
-"""Releases CUPTI when PyTorch's profiler, started by the job itself, is about to record kernels."""
+"""Releases CUPTI when the job uses PyTorch's profiler and that is about to record kernels."""
 
 from . import events
 
@@ -8,7 +8,7 @@ NAMES_OPS = False
 def prepare(module):
     before = getattr(module, "_prepare_profiler", None)
     if before is None:
-        return # without this attribute the profiler gets CUPTI's error that CUPTI is in use
+        return # without this attribute, the profiler reports that CUPTI is in use
 
     def prepare_profiler(config, activities, *args, **kwargs):
         if any(getattr(activity, "name", "") == "CUDA" for activity in activities or ()):
