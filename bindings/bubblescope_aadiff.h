@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-/* Version of this header. Versions are incompatible with each other. */
+/* Version of this header. Different versions are incompatible. */
 #define BUBBLESCOPE_AADIFF_VERSION 1
 
 enum {
@@ -76,7 +76,7 @@ enum {
     BUBBLESCOPE_AADIFF_FLOAT64 = 64
 };
 
-typedef struct bubblescope_aadiff bubblescope_aadiff; /* a session of one rank's process */
+typedef struct bubblescope_aadiff bubblescope_aadiff; /* session of one rank, which is one process */
 
 typedef struct {
     const char* name;
@@ -94,14 +94,14 @@ typedef struct {
     int32_t rank;         /* rank within its pipeline */
     int32_t replica;      /* 0 ... dp - 1 */
     int32_t tensor_rank;  /* 0 ... tp - 1 */
-    int32_t dp;           /* number of replicas of the pipeline; here and below, 0 means 1 */
+    int32_t dp;           /* number of replicas of the pipeline; 0 = 1, here and below */
     int32_t tp;           /* number of ranks that share each stage */
     const char* schedule; /* name from `bubblescope schedules`, such as "1f1b" */
     const char* flavor;   /* NULL = first flavor */
     int32_t pp;
     int32_t microbatches;
     int32_t vpp;              /* chunks per rank */
-    int32_t layers_per_stage; /* parts of a stage that can be repeated separately */
+    int32_t layers_per_stage; /* number of parts of a stage that can be repeated separately */
     int64_t forward_ns;       /* duration of an op; 0 = measured in the first steps, which then have no checks */
     int64_t backward_ns;      /* duration of a complete backward, with input and weight gradients */
     int64_t input_grad_ns;    /* 0 = half of backward_ns */
@@ -110,7 +110,7 @@ typedef struct {
     int64_t latency_ns;        /* time from the return of ask() to the start of the repetition */
     const char* directory;     /* folder for the trace, created if missing; NULL = no trace */
     const char* device;        /* identifies the hardware across restarts, such as a GPU's UUID; NULL = unknown */
-    const char* order;         /* order of all ranks in PyTorch's schedule file format; NULL = generated */
+    const char* order;         /* order of all ranks in PyTorch's schedule file format; NULL = default */
     const int32_t* layers;     /* of each of the rank's chunks, instead of layers_per_stage; records then number layers
                                   within their stage, because those of other ranks are unknown */
     const char* kinds;         /* kinds of ops that can be repeated, such as "FB"; NULL = all */
@@ -133,7 +133,7 @@ typedef struct {
     bubblescope_aadiff_op_id op; /* op of the current step */
     int32_t layer;               /* index within the stage, in forward order: 0 … layers_per_stage - 1 */
     int64_t cost_ns;             /* expected duration */
-    int64_t free_ns;             /* time available before the task would delay the step */
+    int64_t free_ns;             /* time until the task would delay the step */
 } bubblescope_aadiff_task;
 
 typedef struct {
@@ -143,11 +143,11 @@ typedef struct {
     int64_t mismatched;
     int64_t aborted;
     int64_t skipped;
-    int32_t units;         /* pairs of a layer and a kind of op on this rank */
+    int32_t units;         /* pairs of a layer and a kind of op, on this rank */
     int32_t units_covered; /* units that were checked at least once */
 } bubblescope_aadiff_counts;
 
-/* The version of the library. */
+/* Version of the library. */
 BUBBLESCOPE_AADIFF_API uint32_t bubblescope_aadiff_version(void);
 /* Error message of the calling thread's last failure; valid until its next failure. Never NULL. */
 BUBBLESCOPE_AADIFF_API const char* bubblescope_aadiff_error(void);
@@ -211,11 +211,11 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_checked(bubblescope_aadiff* sessio
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_given_up(bubblescope_aadiff* session, const bubblescope_aadiff_task* task,
                                                        int64_t start_ns, int64_t end_ns);
 
-/* Records the differences between the two results of the latest mismatch, which must be in host memory. */
+/* Records the differences of the latest mismatch. Both results must be in host memory. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first,
                                                          const void* second, int64_t elements, int32_t element_type);
-/* Reports repetitions of the latest mismatch on the same inputs: digests of `here_count` executions on this rank (at
- * least 2) and of `there_count` on another rank (0, or at least 2). Returns the verdict and writes it to the trace.
+/* Reports repetitions of the latest mismatch on the same inputs: the digests of `here_count` executions on this rank
+ * (at least 2) and `there_count` on another rank (0 or at least 2). Returns the verdict and writes it to the trace.
  */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* here,
                                                        size_t here_count, const uint64_t* there, size_t there_count);

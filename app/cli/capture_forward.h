@@ -15,7 +15,7 @@
 
 namespace bubblescope::cli {
 
-/// While a job runs, sends what the job writes into a folder to a monitor at another address. A separate thread, which
+/// Sends the data that a running job writes into a folder to a monitor at another address. A separate thread, which
 /// receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:
@@ -28,11 +28,11 @@ public:
 
     /// Time limits of finish().
     struct Wait {
-        TimeNs patience; ///< while no collector replies, or the collector accepts nothing
-        TimeNs longest;  ///< while a collector accepts data, however slowly
-        int stop = -1;   ///< a descriptor that becomes readable to end the wait; unsent data then stays in the folder
+        TimeNs patience; ///< limit while no collector replies or accepts data
+        TimeNs longest;  ///< limit while a collector accepts data slowly
+        int stop = -1;   ///< descriptor that becomes readable to end the wait; unsent data then stays in the folder
     };
-    /// To be called when the job has ended. Sends the remaining data, and prints the remaining amount on stderr if
+    /// Must be called when the job has ended. Sends the remaining data, and prints the remaining amount on stderr if
     /// sending takes long. Error: Run, if some data did not arrive.
     [[nodiscard]] Status finish(const Wait& wait);
 

@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// Options of `record` and `env` that select which activities of a job are recorded.
+/// Options of `record` and `env` that select the recorded activities of a job.
 class CaptureCommandOptions {
 public:
     void addTo(const Command& command);
-    /// Options that the user selected, with the given folder or the default one. Error: Usage.
+    /// Returns the selected options, with the given folder or the default one. Error: Usage.
     [[nodiscard]] Result<profiler::CaptureOptions> options() const;
 
 private:
@@ -36,7 +36,7 @@ private:
     std::string more_;
 };
 
-/// Lists what was recorded and what was lost.
+/// Report of the recorded data and of any lost data.
 [[nodiscard]] report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir);
 
 } // namespace bubblescope::cli

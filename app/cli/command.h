@@ -11,11 +11,11 @@
 
 namespace bubblescope::cli {
 
-/// Exit code of a command that succeeded: 0, or 1 if there is a finding that --fail-on names. Errors are returned as
+/// Exit code of a successful command: 0, or 1 if there is a finding of a kind in --fail-on. Errors are returned as
 /// Error; main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
-/// Each command adds itself to `app`. If the user selects the command, it sets `action` to its work.
+/// Each command adds itself to `app`. When the user selects a command, it sets `action` to its work.
 using Action = std::function<CommandResult()>;
 
 void addScheduleCommand(Command app, Action& action);
@@ -57,7 +57,7 @@ void addMcpCommand(Command app, Action& action);
 void addConfigCommand(Command app, Action& action, const Config& config);
 
 /// Adds all of the commands above and the terminal options. `terminal` and `config` must outlive `line`. `config` is
-/// read after this call, because its sections are names of commands.
+/// filled in after this call, because its sections contain the names of commands.
 void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal, const Config& config);
 
 } // namespace bubblescope::cli

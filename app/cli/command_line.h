@@ -26,9 +26,9 @@ class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
-    /// The placeholder for the value in the help.
+    /// Placeholder for the value in the help.
     Option typeName(const std::string& name) const;
-    /// Heading of the option's group in the help.
+    /// Heading of the group that contains the option in the help.
     Option group(const std::string& heading) const;
     /// Shows the default value in the help.
     Option showDefault() const;
@@ -36,16 +36,16 @@ public:
     Option rare() const;
 
     Option required() const;
-    /// This option requires the other one, or excludes it.
+    /// Makes the other option required, or forbidden, together with this one.
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
-    /// The values of a list are one argument, separated by `between`.
+    /// Makes a list a single argument with values separated by `between`.
     Option delimiter(char between) const;
-    /// Number of values that the option takes.
+    /// Number of values of the option.
     Option expected(int count) const;
     Option expected(int least, int most) const;
-    /// The option may be given several times with one value each; the values accumulate.
+    /// Allows the option several times with one value each; the values accumulate.
     Option repeatable() const;
 
     Option range(int least, int most) const;
@@ -53,7 +53,7 @@ public:
     Option positive() const;
     Option notNegative() const;
     Option oneOf(std::vector<std::string> words) const;
-    /// Words that a shell suggests; other values are also valid.
+    /// Words for shell completion; other values are also valid.
     Option suggests(std::vector<std::string> words) const;
 
 private:
@@ -64,13 +64,13 @@ private:
 /// Kind of file or folder that an output option names.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
-/// A command of the program, or a subcommand of a command. A handle, like Option.
+/// A command or subcommand of the program. A handle, like Option.
 class Command {
 public:
     Command(CLI::App* app, CommandRegistry* registry) : app_(app), registry_(registry) {}
 
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
-    /// Makes it an error to name this command without one of its subcommands.
+    /// Makes it an error to use this command without one of its subcommands.
     void needsCommand() const;
     /// `value` keeps its content unless the command line sets it, and must outlive the parsing. T is a string, a
     /// number, an optional or a vector of these; command_line.cpp instantiates the supported types.
@@ -92,21 +92,21 @@ public:
     using Take = std::function<Status(const std::string&)>;
     Option addText(const std::string& name, Take take, const std::string& help) const;
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
-    /// An option that names an output of the command: a file (- is standard output), or a folder of traces or tables.
-    /// An existing output is not overwritten without --force. The first such option adds --force to the command, and
+    /// Adds an option for an output of the command: a file (- is standard output), or a folder of traces or tables. An
+    /// existing output is not overwritten without --force. The first such option adds --force to the command, and
     /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because they determine
     /// the format of its content.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
-    /// Adds --force, for a command that checks for earlier results itself. True if they may be replaced.
+    /// Adds --force to a command that checks for earlier results itself. True if these may be replaced.
     [[nodiscard]] const bool& force() const;
-    /// Sets the function to call when the command line names this command and has no errors.
+    /// Sets the function to call when this command is used and the command line has no errors.
     void onParsed(std::function<void()> action) const;
-    /// Heading in the help for the commands that are added after this call.
+    /// Sets the heading in the help for commands that are added later.
     void commandGroup(const std::string& heading) const;
-    /// Example lines, without the program's name, for the help.
+    /// Example lines for the help, without the name of the program.
     void examples(std::vector<std::string> lines) const;
-    /// Heading for the options that are added after this call without a heading.
+    /// Sets the heading for options that are added later without a heading.
     void optionGroup(const std::string& heading) const;
 
 private:
@@ -169,17 +169,17 @@ public:
     /// The program itself, to which commands are added.
     [[nodiscard]] Command root() const;
     /// Sets a function that adds the options that every command has. It is called for each command without subcommands,
-    /// after the command's own options.
+    /// after that command's options have been added.
     void addToEvery(std::function<void(Command)> add);
     /// Sets values for options that are not on the command line. Must be called before parse().
     void setDefaults(std::vector<OptionDefault> defaults);
     /// Defaults from the configuration file that were applied to options of the parsed command.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
-    /// Sets the values and runs the onParsed() action of the command that the line names. Returns nothing on success.
-    /// If the line has an error or asks for help or the version, it returns the exit code for the process and, if
-    /// `speaks`, prints the error, help or version to stdout or stderr.
+    /// Sets the values and runs the onParsed() function of the command. Returns nothing on success. If the command line
+    /// has an error or contains --help or --version, returns the exit code for the process. With `speaks`, also prints
+    /// the error, help or version on stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
-    /// After parse(): true if the line names this command, such as "aadiff run" for a subcommand.
+    /// True if parse() found this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;
     /// Must be called after parse() and before the command starts. Rejects values that cannot be parsed and outputs
     /// that would overwrite earlier results. With --force, removes earlier results that could remain mixed with the new
@@ -190,7 +190,7 @@ public:
     [[nodiscard]] CommandInfo describe() const;
 
 private:
-    /// Returns the words with the words for the defaults inserted.
+    /// Inserts the defaults into the words of the command line.
     [[nodiscard]] std::vector<std::string> withDefaults(const std::vector<std::string>& words);
 
     std::unique_ptr<CLI::App> app_;
@@ -199,7 +199,7 @@ private:
     std::vector<OptionDefault> used_;
 };
 
-/// The command that the first words name, and the number of these words.
+/// A command, and the number of words on the command line that name it.
 struct NamedCommand {
     const CommandInfo* command = nullptr;
     std::size_t words = 0;

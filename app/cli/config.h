@@ -18,7 +18,7 @@ namespace bubblescope::cli {
 ///   [thresholds]
 ///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
 struct Config {
-    std::filesystem::path file; ///< path of the file, even if it does not exist; empty without a home folder
+    std::filesystem::path file; ///< path of the file, even if it is missing; empty without a home folder
     bool exists = false;
     std::vector<OptionDefault> defaults; ///< in file order
 };

@@ -19,7 +19,7 @@ public:
 private:
     void watch(int signals) const;
 
-    Descriptor over_; ///< readable once the program ends normally
+    Descriptor over_; ///< becomes readable when the program ends normally
     std::thread watcher_;
 };
 

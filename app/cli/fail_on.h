@@ -14,7 +14,7 @@ namespace bubblescope::cli {
 /// Adds --fail-on to a command that reports findings; its values are "any" or kinds of findings.
 void addFailOn(const Command& command, std::vector<std::string>& kinds);
 
-/// True if `kinds`, the values of --fail-on, include this finding. "slow-stage" also includes a slow last stage.
+/// True if `kinds`, the values of --fail-on, include this kind. "slow-stage" also includes a slow last stage.
 [[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
 [[nodiscard]] bool failsOnAny(const std::vector<std::string>& kinds, const std::vector<Anomaly>& found);
 
@@ -24,7 +24,7 @@ public:
     void add(Command command);
 
     [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
-    /// Prints each limit that a step of this length and bubble rate exceeds on stderr. True if there is one.
+    /// Prints each limit on stderr that a step of this length and bubble rate exceeds. True if any limit is exceeded.
     bool exceeded(TimeNs step, double bubble_rate) const;
 
 private:

@@ -12,9 +12,9 @@ namespace bubblescope::cli {
 inline constexpr std::size_t kHelpLines = 40;
 inline constexpr std::size_t kHelpColumns = 100;
 
-/// The help of a command: purpose, usage, examples, and the options by group, either all of them or only the common
-/// ones. The help of the program itself lists its commands instead. `width` is the maximum line length; it is clamped
-/// to the range from 40 to kHelpColumns.
+/// Help of a command: purpose, usage, examples, and the options by group (with `all`, including rare ones). Help of the
+/// program: the list of commands. `width` is the maximum line length; it is clamped to the range from 40 to
+/// kHelpColumns.
 [[nodiscard]] std::string helpText(const CommandInfo& command, bool all, std::size_t width = kHelpColumns);
 
 /// Usage line, such as "bubblescope diff [OPTIONS] A B".
@@ -26,7 +26,7 @@ inline constexpr std::size_t kHelpColumns = 100;
 /// Headings of a command's option groups, in order of first use.
 [[nodiscard]] std::vector<std::string> optionGroups(const CommandInfo& command);
 
-/// True if an option only shows help.
+/// True for the options that only show help.
 [[nodiscard]] bool isHelp(const OptionInfo& option);
 
 } // namespace bubblescope::cli

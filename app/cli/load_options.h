@@ -10,7 +10,7 @@
 
 namespace bubblescope::cli {
 
-// Options that describe a trace to commands that search for a pipeline in it. `request` must outlive the parsing.
+// Options that help commands find the pipeline in a trace. `request` must outlive the parsing.
 
 /// Adds --mesh and --mesh-order.
 void addMeshOptions(Command command, RecogniseRequest& request);
@@ -19,8 +19,8 @@ void addNameOptions(Command command, RecogniseRequest& request);
 /// Adds the options above and the schedule options, whose sizes may be omitted.
 void addRecogniseOptions(Command command, RecogniseRequest& request);
 
-/// Loads a run from files and shows the progress. If the files contain no pipeline, their problems are printed before
-/// that error, because they may be its cause.
+/// Loads a run from files and shows the progress. If the files contain no pipeline, prints their problems before the
+/// error, because they may be its cause.
 [[nodiscard]] Result<Run> loadWatched(const std::vector<std::string>& files, const LoadOptions& known_of);
 
 } // namespace bubblescope::cli

@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 /// Unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
-/// "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; for work without a unit, the elapsed time.
+/// Such as "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left". For work without a unit, shows the elapsed time.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 
@@ -29,7 +29,7 @@ private:
     std::jthread thread_; ///< last, so that it is destroyed first
 };
 
-/// Runs `work`, showing its progress, and returns its result.
+/// Runs `work`, shows its progress, and returns its result.
 template <class Work>
 auto watchWork(const JobControl& control, std::string what, WorkUnit unit, const Work& work) {
     const ProgressWatch watch(control, std::move(what), unit);

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] std::optional<int> layersPerChunk() const {
         return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
     }
-    /// True if the number of layers is for the whole model, because a preset or a manual cut specifies it.
+    /// True if a preset or a manual cut specifies the number of layers of the complete model.
     [[nodiscard]] bool wholeModel() const;
     /// Describes how a model that is too large for a run was scaled down; empty if it was not scaled.
     [[nodiscard]] std::string note() const;
@@ -33,7 +33,7 @@ private:
     std::string preset_ = "tiny";
     std::string text_;
     std::string optimizer_ = "adamw";
-    runtime::ModelConfig given_; ///< from the command line; sizes of 0 are replaced by the preset's
+    runtime::ModelConfig given_; ///< values from the command line; 0 selects the preset's size
 };
 
 } // namespace bubblescope::cli

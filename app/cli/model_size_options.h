@@ -10,7 +10,7 @@ namespace bubblescope::cli {
 /// Adds the options for a known model or for its sizes. `request` must outlive the parsing.
 void addModelSizeOptions(Command command, ModelRequest& request, Listed listed = Listed::Always);
 
-/// Adds the options for model, batch and devices, which MFU is computed from.
+/// Adds the options for model, batch and devices from which MFU is computed.
 void addModelUseOptions(Command command, ModelUseRequest& request);
 
 } // namespace bubblescope::cli

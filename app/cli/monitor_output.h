@@ -7,7 +7,7 @@
 
 namespace bubblescope::cli {
 
-/// An event as a line of JSON, which `monitor` prints if its output is not a terminal.
+/// Event as a line of JSON, for outputs of `monitor` that are not a terminal.
 [[nodiscard]] report::Value eventOf(const live::LiveEvent& event, const live::LiveAnalyzer& analyzer);
 
 /// The last JSON line: a summary of the run so far.

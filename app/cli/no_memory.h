@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 /// Exit code of the program when it runs out of memory. After the job of `record` has ended: the job's exit code.
 inline std::atomic<int> no_memory_exit_code{exitCode(ErrorKind::Input)};
 
-/// Reports that memory is exhausted, without allocating any.
+/// Prints an error about exhausted memory without allocating memory.
 inline void printNoMemory() noexcept {
     constexpr std::string_view kText =
         "bubblescope: not enough memory\n"

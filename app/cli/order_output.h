@@ -11,17 +11,17 @@
 
 namespace bubblescope::cli {
 
-/// Options for writing an order: --out FILE, and --for FRAMEWORK, which also prints the settings for the framework.
+/// Options for writing an order: --out FILE, and --for FRAMEWORK, which also prints settings for the framework.
 class OrderOutput {
 public:
     void add(Command command);
 
     /// True if --for is given.
     [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
-    /// Writes the file if requested: PyTorch's CSV for names in .csv and for frameworks, otherwise JSON. Returns the
-    /// framework's settings if one is named. If the framework cannot run the order, no file is written.
+    /// Writes the file if requested, as PyTorch's CSV if its name ends in .csv or a framework reads it, otherwise as
+    /// JSON. Returns the framework's settings if one is named. Writes nothing if the framework cannot run the order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
-    /// Writes the order with all its actions, but only the ops if the file is for a framework.
+    /// Writes the order with all its actions. A file for a framework contains only the ops.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const LoweredSchedule& lowered) const;
     /// A line that names the written file; empty if there is none.
     [[nodiscard]] std::string writtenLine() const;
@@ -31,7 +31,7 @@ private:
     std::string framework_;
 };
 
-/// Adds the settings that the user must make as text, and in JSON as "framework" (null without --for).
+/// Adds the framework's settings, as text for users and as "framework" in JSON (null without --for).
 void addSetup(report::Section& document, const std::optional<OrderSetup>& setup);
 
 } // namespace bubblescope::cli

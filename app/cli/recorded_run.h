@@ -26,8 +26,8 @@ struct RecordedRun {
 /// every process returns the error. If a process dies, the others exit here with code 4.
 [[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
-/// Report of `run`: the training, the checks per step if there were any, and the analysis. `reader` selects between
-/// text and JSON.
+/// Report of `run`: the training, the checks per step (if any), and the analysis. `reader` selects between text and
+/// JSON.
 [[nodiscard]] report::Document toDocument(const RecordedRun& recorded, report::Reader reader);
 
 /// The digest as printed and as stored in documents.

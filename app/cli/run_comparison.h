@@ -12,13 +12,13 @@ namespace bubblescope::cli {
 
 /// Input of `run --compare`, which trains one model with several schedules, one after another.
 struct Comparison {
-    const ScheduleRequest& schedule; ///< the first schedule, if the request names a schedule
+    const ScheduleRequest& schedule; ///< the first schedule, if specified in the request
     std::vector<std::string> names;  ///< the other schedules: NAME, NAME/FLAVOR or /FLAVOR
-    /// Its layers per chunk are for the first schedule; the default is the smallest number that all can divide evenly.
+    /// Layers per chunk are for the first schedule. Default: the smallest number that all can divide evenly.
     const ModelOptions& model;
 };
 
-/// Returns `base` with each schedule and its op times. All runs train the same model on the same data, so a schedule
+/// Combines `base` with each schedule and its op times. All runs train the same model on the same data, so a schedule
 /// with more chunks per rank has smaller chunks and proportionally shorter ops. `times` are the op times of the first
 /// schedule. Each schedule uses --vpp if it supports that number of chunks, otherwise the smallest number that it
 /// supports. Error: Usage, if the blocks of a rank cannot be divided evenly.

@@ -11,7 +11,7 @@ namespace bubblescope::cli {
 enum class Listed { Always, InFullHelp };
 
 /// Adds the options for the schedule and its op times, which `schedule`, `formula`, `simulate` and `run` share. With
-/// `axes`, options take several values to compare, which are stored in `axes`; see InputOptions.
+/// `axes`, each option takes several values to compare; see InputOptions.
 void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always,
                         std::vector<SweepAxis>* axes = nullptr);
 /// Adds only --pp, --microbatches and --vpp, for commands that create their own order.
@@ -20,7 +20,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = L
                     std::vector<SweepAxis>* axes = nullptr);
 /// Adds the options for slices of unequal length or time.
 void addSliceOptions(Command command, ScheduleRequest& request);
-/// Adds the options that only simulations support: transfer costs beyond latency, and durations of single ops.
+/// Adds the options that only simulations support: transfer costs other than latency, and durations of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 
 } // namespace bubblescope::cli

@@ -12,7 +12,7 @@
 
 namespace bubblescope::cli {
 
-/// Lets a program wait for SIGINT and SIGTERM, so that it can still report its results when it is stopped.
+/// Waits for SIGINT and SIGTERM, so that a stopped program can still report its results.
 class StopSignals {
 public:
     StopSignals() {
@@ -56,7 +56,7 @@ private:
     void watch();
 
     StopSignals signals_;
-    Descriptor over_; ///< readable when the watching thread must end
+    Descriptor over_; ///< becomes readable to end the thread
     std::stop_source ask_;
     std::thread watcher_;
 };

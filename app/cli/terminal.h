@@ -17,7 +17,7 @@ struct TerminalOptions {
 /// Applies to the whole process. Must be called before the first output.
 void setTerminalOptions(const TerminalOptions& options);
 
-/// True if standard output is a terminal, or was one before the pager started.
+/// True if stdout is a terminal, or was a terminal before the pager started.
 [[nodiscard]] bool outputIsTerminal();
 [[nodiscard]] bool errorIsTerminal();
 
@@ -25,8 +25,8 @@ void setTerminalOptions(const TerminalOptions& options);
 /// `most`. kTextWidth if there is no terminal.
 [[nodiscard]] std::size_t outputWidth();
 [[nodiscard]] std::size_t errorWidth();
-/// Number of columns available for a chart, which is the width of the terminal. No limit if the output is a file or
-/// with --wide.
+/// Number of columns available for a chart: the width of the terminal, or unlimited for files and with
+/// --wide.
 [[nodiscard]] std::optional<std::size_t> chartWidth();
 
 /// True if text on stdout and stderr is coloured. Controlled by --color; by default, text is coloured on terminals

@@ -17,8 +17,8 @@ namespace bubblescope::cli {
 
 /// File name endings of all formats below, with and without compression.
 [[nodiscard]] std::vector<std::string> traceEndings();
-/// "chrome", "perfetto", "csv" or "svg" according to the file name's ending, without the one for compression. None for
-/// other endings.
+/// "chrome", "perfetto", "csv" or "svg", determined from the file name's ending (ignoring an ending for compression).
+/// None for other endings.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
 /// Writes a complete trace as "chrome", "perfetto" or "csv". Includes `problems`, which were found while reading the

@@ -33,8 +33,8 @@ class TraceTabs;
 class UnopenedPanel;
 class WelcomePanel;
 
-/// Central part of the window: the tabs, the bars with messages and summaries, the overview, and one page. The page
-/// is the timeline, a preview of a trace that is being loaded, a notice while waiting for a watched run, or the
+/// Central part of the window: tabs, bars for messages and summaries, the overview, and one page. The page is
+/// the timeline, a preview of a trace that is being loaded, a notice while waiting for a watched run, or the
 /// welcome page. Connects these parts with each other. Recreated when the language changes. Belongs to the GUI
 /// thread.
 class CentralArea : public QWidget {
@@ -64,7 +64,7 @@ public:
 
     /// Switches to the page for the current state of the trace.
     void showPage();
-    /// Shows the preview; an open trace stays visible until the next one is loaded.
+    /// Shows the preview; an open trace stays visible until the next trace is loaded.
     void showPreview();
     /// Gives the keyboard focus to the page.
     void focusPage();
@@ -76,11 +76,11 @@ public:
     /// Suggested name for the image file.
     [[nodiscard]] QString pictureName() const;
 
-    /// Opens the panel in which the user specifies how to find the pipeline, at the op names or at the schedule.
+    /// Opens the panel for specifying the pipeline, on the page for the schedule or for op names.
     void teach(bool by_schedule);
 
 signals:
-    /// Emitted when the user selects a statement of the answer.
+    /// Emitted when the user selects a statement in the answer bar.
     void statementChosen(const bubblescope::Statement& statement);
     /// Requests a message in the status bar.
     void noted(const QString& text, int milliseconds);
@@ -98,7 +98,7 @@ private:
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();
     [[nodiscard]] QWidget* makeApartQuestion();
-    /// Number of the step in view; none unless exactly one is in view.
+    /// Number of the step in view; none unless exactly one step is in view.
     [[nodiscard]] std::optional<int> stepInView() const;
 
     Sources from_;
@@ -111,13 +111,13 @@ private:
     QPointer<QMenu> slice_menu_;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
-    QWidget* trace_page_ = nullptr; ///< the timeline with the explanations next to it
+    QWidget* trace_page_ = nullptr; ///< timeline with the explanations next to it
     TeachPanel* teach_ = nullptr;
     std::vector<std::filesystem::path> taught_files_;       ///< files of the trace in the current tab
-    std::set<std::vector<std::filesystem::path>> teaching_; ///< traces whose tabs show the panel above
+    std::set<std::vector<std::filesystem::path>> teaching_; ///< traces whose tabs show teach_
     LoadPreviewView* preview_ = nullptr;
     UnopenedPanel* unopened_ = nullptr;
-    QLabel* live_waiting_ = nullptr; ///< shown instead of the timeline until there is one
+    QLabel* live_waiting_ = nullptr; ///< shown instead of the timeline until data arrives
     QWidget* overview_;
     IdealOverlay* ideal_;
 };

@@ -25,8 +25,8 @@ class ThemeManager;
 class ViewState;
 class WhatIfPanel;
 
-/// Manages the panels around the timeline, each of which is in a dock: creates them, raises them, and saves the user's
-/// layout. All panels are hidden while no trace is open. Panels for pipelines are also hidden if the trace has no
+/// Manages the docks with the panels around the timeline: creates and raises them, and saves the user's layout.
+/// All panels are hidden while no trace is open. Panels for pipelines are also hidden if the trace has no
 /// pipeline.
 class DockPanels : public QObject {
     Q_OBJECT
@@ -52,14 +52,14 @@ public:
     /// Raises the panel with this name, such as "anomalies". Returns false if there is no such panel.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
-    /// Raises the panel for a statement of the answer.
+    /// Raises the panel with the evidence for a statement of the answer.
     void showStatement(const Statement& statement);
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
     void showStacks() { bringUp(stacks_); }
     /// Shows the panel of a watched run while the tab of that run is selected, unless the user closed the panel there.
-    /// The panel opens before the first steps arrive, because these may take a while. Must be called for each snapshot
+    /// Opens the panel before the first steps arrive, because they may take a while. Must be called for each snapshot
     /// and when the tab changes.
     void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
@@ -68,12 +68,12 @@ public:
     /// Actions that show or hide the panels, one per panel.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// Kind of content, which decides the panels that are available.
+    /// Kind of open content, which determines the available panels.
     enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
     /// Shows the panels when the first trace is opened, in the last layout for this kind of content. Hides them when
     /// the last trace is closed. Returns true if this call made the panels visible.
     bool show(Content content);
-    /// Layout of the visible panels. restore() ignores layouts of other versions of the app.
+    /// Layout of the visible panels. restore() ignores layouts that other versions of the app have saved.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
     /// Restores the default layout.
@@ -103,14 +103,14 @@ private:
     QDockWidget* stacks_ = nullptr;
     QDockWidget* steps_ = nullptr;
     Content content_ = Content::Pipeline;
-    QByteArray default_;      ///< layout before any change by the user
+    QByteArray default_;      ///< initial layout
     QByteArray for_pipeline_; ///< saved layout for traces with a pipeline
     QByteArray for_trace_;    ///< saved layout for other traces
     std::vector<QDockWidget*> of_pipelines_;
     DevicesPanel* device_times_ = nullptr;
     QDockWidget* devices_ = nullptr;
     QDockWidget* details_ = nullptr;
-    bool arranged_ = false;       ///< true once the user or the window size has determined a layout
+    bool arranged_ = false;       ///< true if the layout was set by the user or adapted to the window's size
     bool live_parked_ = false;    ///< LiveController::parked() at the last followLive()
     bool live_panel_open_ = true; ///< true if the panel was open when the user last left the tab of the watched run
 };

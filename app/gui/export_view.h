@@ -14,12 +14,12 @@ class TimelineView;
 class ViewState;
 struct Theme;
 
-/// Text around the timeline in an image.
+/// Text around the timeline in an exported image.
 struct PictureFrame {
     QString title;    ///< name of the trace
     QString subtitle; ///< key figures of the trace
     const Legend* legend = nullptr;
-    const Theme* theme = nullptr; ///< if null, there is no frame
+    const Theme* theme = nullptr; ///< null for images without a frame
 };
 
 /// Writes the visible part of the timeline in the format of the file's extension: .png (at twice the resolution), .svg,
@@ -32,7 +32,7 @@ struct Figure {
     double width_mm = 160;
     bool white = true; ///< white background; otherwise the current theme
     bool legend = true;
-    QString title; ///< shown above the timeline unless empty
+    QString title; ///< text above the timeline; may be empty
     QString subtitle;
 };
 /// Writes the view as a figure with all its rows, but without selection, time range and controls. Errors: those of
@@ -43,8 +43,8 @@ struct Figure {
 /// Image of the view, for the clipboard.
 [[nodiscard]] QImage pictureOf(TimelineView& view, const PictureFrame& frame);
 
-/// Suggested file name, such as "job-step-3.png" for step 3 of "job.json.gz", or "job.png" without steps. Contains only
-/// characters that all file systems accept.
+/// Suggested file name, such as "job-step-3.png" for step 3 of "job.json.gz", or "job.png" without steps. Avoids
+/// characters that file systems reject.
 [[nodiscard]] QString suggestedPictureName(const QString& trace, std::optional<int> step);
 
 } // namespace bubblescope::gui

@@ -11,7 +11,7 @@ class QScrollArea;
 
 namespace bubblescope::gui {
 
-/// Dialog with all keys and mouse actions, in one column per menu, with a search field. Fits on the screen.
+/// Dialog with all keys and mouse actions, grouped by menu, with a search field. Fits on the screen.
 class KeySheet : public QDialog {
     Q_OBJECT
 

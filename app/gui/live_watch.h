@@ -35,8 +35,8 @@ private:
     bool on_ = false;
 };
 
-/// The watched run of a window, and the process if the window started the run. Follows the newest step until the user
-/// works in a panel, so that the panel does not change while in use. Lives on the GUI thread.
+/// The run that a window watches, and its process if the window started it. Follows the newest step until the user
+/// works in a panel, so that the panel does not change while it is used. Lives on the GUI thread.
 class LiveWatch : public QObject {
     Q_OBJECT
 

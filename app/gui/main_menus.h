@@ -43,7 +43,7 @@ void buildMenus(MainWindow& window, const MenuTargets& targets);
 /// Adds the options for the rows of the timeline to a menu: lanes, order and groups. `state` must outlive the menu.
 void fillRowsMenu(QMenu& menu, ViewState& state);
 
-/// Adds a tool bar with the most frequently used actions. Requires buildMenus().
+/// Adds a tool bar with the most frequently used actions. buildMenus() must be called first.
 [[nodiscard]] QToolBar* makeToolBar(MainWindow& window);
 
 } // namespace bubblescope::gui

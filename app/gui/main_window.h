@@ -55,7 +55,7 @@ public:
     /// Raises the panel with this name, such as "anomalies". Returns false if there is no such panel.
     bool showPanel(const QString& name) { return docks_->show(name); }
 
-    /// Opens or raises the schedule explorer. When opened first, the explorer has the sizes and times of the open run.
+    /// Opens or raises the schedule explorer. Initially, the explorer shows the sizes and times of the open run.
     ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
     /// Opens or raises the manual, at the given page unless `page` is empty.
@@ -68,7 +68,7 @@ public:
     void chooseDirectory();
     /// Opens traces on another machine. If `address` is empty, a dialog asks for the address.
     void openRemote(const QString& address = {});
-    /// Shows a choice of open tabs, recent runs, files and folders.
+    /// Lets the user choose from open tabs, recent runs, files and folders.
     void chooseComparison();
     void chooseRanks();
     void chooseModel();

@@ -20,16 +20,16 @@ namespace bubblescope::gui {
 /// text is shown.
 struct ManualPage {
     QString path;
-    QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md", which links are relative to
+    QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md"; links are relative to it
     QString title;
-    QString text; ///< Markdown, without the parts for maintainers
+    QString text; ///< Markdown text, without the sections for maintainers
 };
 
 inline const QString kManualFirstPage = QStringLiteral("index.md");
 inline const QString kFirstStepsPage = QStringLiteral("first-steps.md"); ///< page for new users of the app
 
-/// All pages: first the pages in the list on the first page, then the schedules, then examples (files of other types
-/// that pages link to). Loaded once per language. GUI thread only.
+/// All pages: the pages listed on the first page, the schedules, and finally examples (files of other types that pages
+/// link to). Loaded once per language. GUI thread only.
 [[nodiscard]] const std::vector<ManualPage>& manualPages(Language language = Language::English);
 /// Returns null if the page does not exist.
 [[nodiscard]] const ManualPage* findManualPage(const QString& path, Language language = Language::English);
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] const QString& file() const { return file_; } ///< file name of the page, including the language
     /// Number of headings at or above the upper edge of the view. A page has the same headings in all languages.
     [[nodiscard]] int headingsPassed() const;
-    /// Scrolls until headingsPassed() is `count` and the last of these headings is at the upper edge.
+    /// Scrolls until headingsPassed() equals `count`, with the last of these headings at the upper edge.
     void passHeadings(int count);
     [[nodiscard]] QVariant loadResource(int type, const QUrl& name) override;
 

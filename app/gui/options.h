@@ -25,14 +25,14 @@ inline constexpr QLatin1StringView kKeysPanel{"keys"};
 inline constexpr QLatin1StringView kPreferencesPanel{"preferences"};
 inline constexpr QLatin1StringView kRemotePanel{"ssh"};
 [[nodiscard]] bool needsNoTrace(const QString& panel);
-/// Values of --panel for dialogs about the open trace; used for screenshots.
+/// Values of --panel for dialogs about the open trace, for screenshots.
 inline constexpr QLatin1StringView kRanksPanel{"ranks"};
 inline constexpr QLatin1StringView kModelPanel{"model"};
 inline constexpr QLatin1StringView kFigurePanel{"figure"};
-/// Panel next to the timeline in which the user specifies how to find the pipeline.
+/// The value of --panel for the panel that specifies how to find the pipeline.
 inline constexpr QLatin1StringView kTeachPanel{"teach"};
 
-/// Options of the app on the command line.
+/// Options of the app from the command line.
 struct Options {
     bool help = false;
     bool version = false;
@@ -54,9 +54,9 @@ struct Options {
     std::optional<Place> select;    ///< item to select
     std::optional<int> unfold;      ///< rank whose raw lanes are shown
     RecogniseRequest recognise;     ///< options for reading all traces
-    QString demo;                   ///< name of one of demoTraces(), which replaces the files; empty = none
-    QString compare;                ///< run to compare with; empty = none
-    std::optional<LiveTarget> live; ///< run to watch, which replaces the files
+    QString demo;                   ///< name of one of demoTraces(), instead of files; empty = none
+    QString compare;                ///< run for comparison; empty = none
+    std::optional<LiveTarget> live; ///< run to watch, instead of files
     QStringList files;
 };
 
@@ -64,12 +64,12 @@ struct Options {
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// Loads traces with these options and with additional options from the views. Reads the rule files for each trace
-/// again, except for standard input. Errors: those of loadTrace() and RecogniseRequest::options().
+/// Loads traces with these options and with additional options from the views. Reads the rule files again for each
+/// trace, except for standard input. Errors: those of loadTrace() and RecogniseRequest::options().
 [[nodiscard]] RunLoader loaderOf(const Options& options);
 
-/// False if the program cannot open a window, so that it can print a clear message before Qt
-/// aborts.
+/// False if Qt cannot open a window and would abort, so that the program can print a clear message
+/// instead.
 [[nodiscard]] bool displayAvailable();
 
 } // namespace bubblescope::gui

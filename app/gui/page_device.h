@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// A page measured in pixels of 1/96 inch, for one of our paint engines.
+/// A page for one of our paint engines, measured in pixels of 1/96 inch.
 class PageDevice : public QPaintDevice {
 public:
     static constexpr int kDpi = 96;
@@ -53,7 +53,7 @@ public:
     }
 };
 
-/// Font size in pixels of a page.
+/// Font size in pixels on such a page.
 [[nodiscard]] inline double pixelSize(const QFont& font) {
     return font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * PageDevice::kDpi / 72;
 }

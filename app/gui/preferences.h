@@ -49,18 +49,18 @@ public:
     [[nodiscard]] StepShownFirst stepShownFirst() const { return step_shown_first_; }
     [[nodiscard]] int fontSize() const { return font_size_; }
 
-    /// True if the app should ask the user, because the answer would be stored and has not been given yet.
+    /// True if the user should be asked: there is no answer so far, and the answer would be stored.
     [[nodiscard]] bool asksForWheel() const;
     [[nodiscard]] bool asksForNotePlace() const;
 
-    /// Geometry of a window and layout of its docks. Empty if not stored.
+    /// Geometry of a window and layout of its docks. Empty if there are no stored values.
     struct Layout {
         QByteArray geometry;
         QByteArray docks;
     };
     [[nodiscard]] Layout layout() const;
     void saveLayout(const Layout& layout);
-    /// The visible kinds of lanes, which are a preference instead of a property of the trace.
+    /// The visible kinds of lanes, which are stored as a preference for all traces.
     [[nodiscard]] RowChoice rows() const;
     void saveRows(const RowChoice& rows);
 

@@ -22,9 +22,9 @@ class LiveController;
 class NoteStore;
 
 /// Manages the open traces, one per tab. Loads one trace at a time in the background, and switches the state of the
-/// views between tabs. If loading takes long and the selected tab is empty, shows a preview in the meantime. Reads and
-/// writes session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI
-/// thread.
+/// views between tabs. If loading takes a long time and the selected tab is empty, shows a preview in the meantime.
+/// Reads and writes session files, which list all tabs. There is always at least one tab, which may be empty. Lives on
+/// the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
 
@@ -37,9 +37,9 @@ public:
     /// Creates the tab bar, which is hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
-    /// Loads the paths in the background. On success, replaces the content of the selected tab, unless that is a
-    /// watched run, which remains in its tab. A later call cancels the load. A session file replaces all tabs. Emits
-    /// loaded() when all requested traces have been loaded.
+    /// Loads the paths in the background. On success, replaces the content of the selected tab, unless that tab
+    /// contains a watched run, which then keeps its tab. A later call cancels the load. A session file replaces all
+    /// tabs. Emits loaded() when all requested traces have been loaded.
     void open(const QStringList& paths);
     /// Like open(), but in a new tab unless the selected tab is empty. Calls are queued.
     void openBeside(const QStringList& paths);
@@ -113,7 +113,7 @@ signals:
     void loaded();
     /// Reports an error to display immediately.
     void refused(const bubblescope::Error& error);
-    /// Reports the same error to callers, always after the call has returned.
+    /// Reports the same error to callers, but always after their call has returned.
     void failed(const bubblescope::Error& error);
     void cancelled();
     /// Emitted when openSession() is waiting for an answer.
@@ -126,7 +126,7 @@ private:
     struct Request {
         QStringList paths;
         bool own_tab = false;             ///< true for a new tab unless the selected tab is empty
-        std::optional<ViewSnapshot> view; ///< if empty, the default view
+        std::optional<ViewSnapshot> view; ///< the default view if empty
         QStringList compare;
         bool ideal = false;
         Taught taught = {};
@@ -170,9 +170,9 @@ private:
     BackgroundJob job_;
     QString load_name_;
     BackgroundJob first_steps_; ///< loads the first steps of the trace that job_ is loading
-    ViewSnapshot first_view_;   ///< view of the first steps at the time of their replacement
+    ViewSnapshot first_view_;   ///< view of the preview at the time of its replacement
     std::shared_ptr<const LoadPreview> preview_;
-    std::deque<Request> waiting_; ///< requests to load next, in order
+    std::deque<Request> waiting_; ///< waiting requests, in order
     std::optional<OpeningSession> opening_;
     std::vector<Request> closed_; ///< closed tabs, the most recent at the end
     std::vector<TraceTab> tabs_{1};

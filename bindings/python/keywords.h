@@ -17,7 +17,7 @@
 
 namespace bubblescope::python {
 
-/// Keyword arguments of a call, from which requests are filled. After the last request, end() must be called.
+/// Keyword arguments of a call, used to fill in requests. end() must be called after the last request.
 class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
@@ -57,7 +57,7 @@ public:
 
     [[nodiscard]] pybind11::object taken(const char* name);
 
-    /// Raises TypeError if a keyword was not used.
+    /// Raises TypeError if a keyword argument was not used.
     void end() const;
 
 private:
@@ -68,7 +68,7 @@ private:
     pybind11::dict rest_;
 };
 
-/// Reads an order, or a family and its sizes, but no times. `schedule` may be a schedule object, a name, or None.
+/// Reads an order, or a family and its sizes, without times. `schedule` may be a schedule object, a name, or None.
 void takeSchedule(Keywords& from, ScheduleRequest& into);
 void takeSizes(Keywords& from, ScheduleRequest& into);
 void takeTimes(Keywords& from, ScheduleRequest& into);

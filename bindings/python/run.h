@@ -17,10 +17,10 @@ namespace bubblescope::python {
 /// A run, loaded and diagnosed, or a trace without a pipeline.
 class RunHandle {
 public:
-    /// Loads the files as `analyze` does.
+    /// Loads the files in the same way as `analyze`.
     RunHandle(const std::vector<std::string>& files, const pybind11::dict& options, const pybind11::object& progress);
 
-    /// Raises an exception that contains the reason if there is no pipeline.
+    /// If there is no pipeline, raises an exception that contains the reason.
     [[nodiscard]] const DiagnosedRun& diagnosed() const;
     [[nodiscard]] const Run& run() const { return diagnosed_ ? diagnosed_->run : loaded_->run; }
 
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
     /// Result rows of a SELECT; see core/query/database.h.
     [[nodiscard]] report::DataTable query(const std::string& sql) const;
-    /// Index in the run's timelines of a step, or of the typical step if no number is given.
+    /// Index in the run's timelines of a step; of the typical step if `step` is empty.
     [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
     [[nodiscard]] std::string svg(std::size_t timeline) const;
 

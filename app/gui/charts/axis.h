@@ -20,7 +20,7 @@ struct Axis {
 /// sides. Never empty.
 [[nodiscard]] Axis robustAxis(std::span<const double> values, bool from_zero);
 
-/// At most `max_count` multiples of 1, 2 or 5 times a power of ten on the axis.
+/// At most `max_count` ticks on the axis, at multiples of 1, 2 or 5 times a power of ten.
 [[nodiscard]] std::vector<double> niceTicks(const Axis& axis, int max_count);
 
 } // namespace bubblescope::gui

@@ -26,7 +26,7 @@ struct Bar {
     QString name;
     std::vector<BarPart> parts;
 
-    /// Sum of the negative parts, and of the positive parts.
+    /// Total of the negative parts; the next function returns the total of the positive parts.
     [[nodiscard]] TimeNs below() const;
     [[nodiscard]] TimeNs above() const;
 };
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] int contentHeight() const { return kAxisHeight + static_cast<int>(bars_->size()) * row_height_; }
     [[nodiscard]] int rowTop(int bar) const { return kAxisHeight + bar * row_height_; }
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// Parts of the bars between two vertical positions, without those of width 0.
+    /// Parts of the bars between two vertical positions. Omits parts of width 0.
     [[nodiscard]] std::vector<Part> parts(int top, int bottom) const;
     /// The part at a point. `part` is −1 outside the parts of a row; `bar` is −1 outside all rows.
     [[nodiscard]] Part at(double x, double y) const;

@@ -21,13 +21,13 @@ public:
     struct Cell {
         enum class State : std::uint8_t { Empty, Bad, Value, Slow };
         State state = State::Empty;
-        double value = 0; ///< from 0 (best) to 1; for Slow cells, 1 has the colour for bad values
+        double value = 0; ///< from 0 (best) to 1 (worst); in Slow cells, 1 is drawn in the colour for bad values
         QString text;
         QString explanation;
     };
     /// `cells` are in row-major order.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
-    /// Labels of the legend for Slow cells: the best and the worst value. Without them, the legend is hidden.
+    /// Labels in the legend for Slow cells: the best and the worst value. If they are empty, the legend is hidden.
     void setScale(QString best, QString worst);
     /// Title of the columns, shown above the row names.
     void setColumnAxis(QString name);
@@ -44,7 +44,7 @@ protected:
 
 private:
     [[nodiscard]] int rowNameWidth() const;
-    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside of the cells
+    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside of all cells
     [[nodiscard]] QColor colour(const Cell& cell) const;
     [[nodiscard]] int scaleHeight() const;
     void paintScale(QPainter& painter) const;

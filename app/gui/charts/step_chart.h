@@ -37,7 +37,7 @@ struct MarkLabel {
 
 /// Places labels between `left` and `right` without overlap, in order of importance; of equally important labels, the
 /// rightmost is placed first. A label is placed to the right of its mark, to the left, or shortened on the right, in
-/// this order of preference. It is omitted if too little of it fits. The result is sorted from left to right.
+/// this order of preference. A label is omitted if too little of it fits. The result is sorted from left to right.
 [[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
 
 /// Values of one curve over the steps. Each curve has a separate plot; all plots share the horizontal axis.
@@ -96,11 +96,11 @@ public:
         QString text; ///< a few words, shown next to the mark if there is space
         bool bad = false;
         std::optional<Severity> severity = std::nullopt; ///< determines colour and importance
-        QStringList all = {};                            ///< lines of the tooltip; if empty, `text` is shown
+        QStringList all = {};                            ///< lines of the tooltip; `text` if empty
     };
-    /// The visible labels from left to right, with their positions; for tests.
+    /// Visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
-    /// Reasons why steps are excluded from the statistics, by index of the step, for the tooltip.
+    /// Reasons for excluding steps from the statistics, by step index; shown in tooltips.
     using Aside = std::map<int, QString>;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
     /// Selects a step; −1 for none.
@@ -116,14 +116,14 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Templates, without values, for the curves that all views of a run share.
+    /// Curves without values, as templates for the charts of runs.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
-    /// Loss and tokens per second for steps with durations of `walls` nanoseconds; only curves with known values.
+    /// Loss and tokens per second, given the step durations `walls` in nanoseconds. Omits curves without known values.
     [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
                                                          const std::vector<double>& walls);
 
-    /// Model FLOPs utilisation of steps with durations of `walls` nanoseconds; NaN if unknown.
+    /// Model FLOPs utilisation, given the step durations `walls` in nanoseconds. NaN if unknown.
     [[nodiscard]] static Curve useCurve(const ModelUse& use, const std::vector<double>& walls);
 
     void paintEvent(QPaintEvent* event) override;
@@ -134,7 +134,7 @@ protected:
     bool event(QEvent* event) override;
 
 private:
-    /// The ticks of a curve's axis with their labels.
+    /// Ticks on the axis of a curve, with their labels.
     [[nodiscard]] static std::vector<std::pair<double, QString>> ticksOf(const Curve& curve, const Axis& axis);
     [[nodiscard]] StepLayout plotLayout() const;
     [[nodiscard]] int axisWidth() const;
@@ -152,7 +152,7 @@ private:
     Aside aside_;
     int current_ = -1;
     int press_ = -1; ///< step at which the button was pressed
-    int drag_ = -1;  ///< step at the other end of a drag
+    int drag_ = -1;  ///< step at the other end of the drag
 };
 
 } // namespace bubblescope::gui

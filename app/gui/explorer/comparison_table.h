@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 [[nodiscard]] QString nameOfOrder(const ScheduleSpec& spec);
 
 /// Compares schedules: the displayed schedule in the first row, and the schedules kept for comparison below it. Each
-/// row contains its inputs and is marked if they differ from the inputs of the first row.
+/// row includes the inputs of its schedule, and is marked if they differ from those in the first row.
 class ComparisonTable : public QTableWidget {
     Q_OBJECT
 
@@ -23,9 +23,9 @@ public:
     void setShown(const ExplorerResult& result);
     /// Keeps a copy of the first row for comparison.
     void keepShown();
-    /// Replaces all rows below the first.
+    /// Replaces all rows except the first.
     void setOthers(const std::vector<ExplorerResult>& results);
-    /// True if the row's times, limits or transfers differ from those of the first row.
+    /// True if times, limits or transfers of the row differ from the first row.
     [[nodiscard]] bool differs(int row) const;
 
 private:
@@ -33,7 +33,7 @@ private:
     void mark();
 
     ThemeManager& themes_;
-    std::vector<LabInput> inputs_; ///< one per row
+    std::vector<LabInput> inputs_; ///< inputs of each row
 };
 
 } // namespace bubblescope::gui

@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 /// Inputs of the schedule explorer.
 struct LabInput {
-    ScheduleSpec spec;           ///< with mean times and the lowest limit if stages differ
+    ScheduleSpec spec;           ///< includes mean times and the lowest limit if stages differ
     std::vector<OpTimes> stages; ///< times of each stage; if empty, all stages have spec.times
     TransferModel transfers;
     std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty if there is no limit
@@ -30,16 +30,16 @@ struct LabInput {
     [[nodiscard]] CostModel costs() const;
 };
 
-/// A schedule with all the data that is shown for it. Created on a worker thread.
+/// A schedule with all the data that the explorer shows. Created on a worker thread.
 struct ExplorerResult {
     LabInput input;
     SessionPtr session; ///< session with a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in units of half the activations of a forward op
-    std::int64_t peak = 0;                        ///< peak of the rank that needs most memory, in the same unit
+    std::int64_t peak = 0;                        ///< highest peak of all ranks, in the same unit
     std::string csv;                              ///< in PyTorch's format; empty if the format cannot express the order
     std::string no_csv;                           ///< reason why there is no CSV
-    Sentence hang; ///< the cycle of waits if the order deadlocks; in this case, the step is simulated without queues
+    Sentence hang; ///< cycle of waits if the order deadlocks; the step is then simulated without queues
     std::optional<TimeNs> queue_cost; ///< time that transfer queues add to the step
 };
 
@@ -61,7 +61,7 @@ public:
         int rounds = 0;
         TimeNs makespan{0};
         TimeNs bound{0};
-        std::optional<ExplorerResult> better; ///< an order shorter than the one that the previous take() returned
+        std::optional<ExplorerResult> better; ///< an order, if it is shorter than the order from the previous take()
     };
     void put(State state);
     /// Returns nothing unless put() was called since the last take().

@@ -24,12 +24,12 @@ class LabForm : public QScrollArea {
     Q_OBJECT
 
 public:
-    /// Returns the run and step that times can be copied from; null if no run is open.
+    /// Returns the run and step from which times can be copied; null if no run is open.
     using OpenStep = std::function<std::pair<SessionPtr, int>()>;
 
     explicit LabForm(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns nothing while a field is invalid. The field shows the reason.
+    /// Returns nothing while a field is invalid. The field then shows the reason.
     [[nodiscard]] std::optional<LabInput> input();
     void setOpenStep(OpenStep open) { open_ = std::move(open); }
     /// Copies schedule, sizes and times from a recognised run, with separate times per stage if they differ.

@@ -23,9 +23,9 @@ class Legend;
 class MemoryChart;
 class TimelineView;
 
-/// Window for experiments with schedules: family, sizes and times on the left; order, memory and formulas on the right.
-/// Results can be kept for comparison, exported for PyTorch, and run. A search finds the shortest order for the sizes
-/// and times; while it runs, the drawing shows the best order so far.
+/// Window for experimenting with schedules: family, sizes and times on the left; order, memory and formulas on the
+/// right. Results can be kept for comparison, exported for PyTorch, and run. A search finds the shortest order for the
+/// sizes and times; while it runs, the drawing shows the best order so far.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -43,7 +43,7 @@ public:
     /// Writes the order in PyTorch's CSV format.
     [[nodiscard]] Status exportCsv(const QString& path) const;
     [[nodiscard]] bool searching() const { return news_ != nullptr; }
-    /// Starts a search, or ends the running search and keeps its best result.
+    /// Starts a search, or ends the running search with its best result so far.
     void toggleSearch();
 
 signals:
@@ -86,7 +86,7 @@ private:
     QPushButton* families_ = nullptr;
     QPushButton* run_ = nullptr;
     QLabel* problem_ = nullptr; ///< reason why the fields do not define a schedule
-    QLabel* gap_ = nullptr;     ///< gap between the order and the lower bound after the search
+    QLabel* gap_ = nullptr;     ///< remaining gap to the lower bound after the search
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;

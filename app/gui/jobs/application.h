@@ -8,8 +8,8 @@
 
 namespace bubblescope::gui {
 
-/// The application object. It handles exceptions in slots, events and background jobs that no other code catches: it
-/// shows the error, and the application continues. GUI thread only.
+/// The application object. It catches exceptions that slots, events and background jobs do not handle, shows the error,
+/// and lets the application continue. GUI thread only.
 ///
 /// Texts of labels, tooltips and items are shown as plain text, because they contain names from files. If such a name
 /// looked like HTML, Qt would interpret it and load images from any address. A label with HTML must set its text
@@ -18,8 +18,8 @@ class Application : public QApplication {
     Q_OBJECT
 
 public:
-    /// As in QApplication, `argc` and `argv` must outlive the object. The constructor enlarges Qt's thread pool,
-    /// because Qt paints large areas on it and waits for the result: background jobs must never occupy all threads.
+    /// As in QApplication, `argc` and `argv` must outlive the object. Enlarges Qt's thread pool so that background jobs
+    /// never occupy all its threads, because Qt uses the same pool to paint large areas.
     Application(int& argc, char** argv);
 
     bool notify(QObject* receiver, QEvent* event) override;

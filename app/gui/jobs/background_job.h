@@ -15,10 +15,10 @@
 
 namespace bubblescope::gui {
 
-/// Runs one task at a time on a thread of Qt's pool, on behalf of the GUI thread. Similar to a future, but the task
-/// receives a stop token and reports progress.
+/// Runs one task at a time on Qt's thread pool, on behalf of the GUI thread. Similar to a future, but the task receives
+/// a stop token and reports progress.
 ///
-/// Starting a new job, or cancel(), requests that the old job stop, and discards its result. A result is delivered on
+/// Starting a new job and cancel() both request that the old job stop, and discard its result. A result is delivered on
 /// the GUI thread, and only if this object still exists and the job is still current. The destructor never waits; a
 /// running task ends when it checks its stop token. If a task throws an exception, it has no result, and the
 /// application shows the error (see Application).
@@ -35,7 +35,7 @@ public:
         using Answer = std::invoke_result_t<Work&, JobControl&>;
         static_assert(std::is_nothrow_move_constructible_v<Answer>, "QFuture would copy the result");
         mustStartThreads();
-        /// Stores an exception without allocating memory, which QFuture would do even for std::bad_alloc.
+        /// Stores an exception without allocating memory. QFuture would allocate even for std::bad_alloc.
         struct Outcome {
             std::optional<Answer> answer;
             std::exception_ptr failure;
@@ -68,7 +68,7 @@ signals:
     void runningChanged(bool running);
     /// A fraction between 0 and 1, or a negative number while the total is unknown. Emitted several times per second.
     void progress(double fraction);
-    /// The numbers from which progress() is computed, emitted together with it. `total` is 0 while unknown.
+    /// Emitted with progress(), with the numbers from which its fraction is computed. `total` is 0 while unknown.
     void counted(quint64 done, quint64 total);
 
 private:
@@ -80,7 +80,7 @@ private:
         JobControl control;
     };
 
-    /// Throws an exception if the system cannot start a thread, because Qt's pool would then silently drop the task.
+    /// Throws an exception if no thread can be started, because Qt's pool would then silently drop the task.
     static void mustStartThreads();
     std::shared_ptr<Ticket> begin(QFutureWatcherBase& watcher);
     void end();

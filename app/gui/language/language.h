@@ -46,8 +46,8 @@ enum class Language : std::uint8_t { System, English, Chinese };
 [[nodiscard]] QString languageKey(Language language); ///< "system", "en" or "zh_CN", as stored in the settings.
 [[nodiscard]] std::optional<Language> languageFromKey(const QString& key);
 
-/// Sets the language of the application. There is one instance, on the GUI thread. Existing widgets keep their texts,
-/// so the main window rebuilds them after changed().
+/// Sets the language of the application. There is one instance, on the GUI thread. Existing widgets keep their texts
+/// until the main window recreates them after changed().
 class LanguageManager : public QObject {
     Q_OBJECT
 

@@ -37,31 +37,31 @@ void setTimeStyle(const TimeStyle& style);
 [[nodiscard]] TimeStyle timeStyle();
 
 /// Rounds a time to the preferred number of significant digits (three by default), in the preferred unit or a suitable
-/// one: "15.0 ms", "820 ns", "1.23 s".
+/// unit: "15.0 ms", "820 ns", "1.23 s".
 [[nodiscard]] QString shortTime(TimeNs time);
 /// Rounds to microseconds, or to nanoseconds below 1 ms, and removes trailing zeros: "15.013 ms", "40 ms".
 [[nodiscard]] QString exactTime(TimeNs time);
 /// shortTime() with an explicit sign: "+12.0 µs".
 [[nodiscard]] QString timeDelta(TimeNs time);
-/// "27.3 %" for 0.273, and "100 %" for 1.
+/// Formats 0.273 as "27.3 %", and 1 as "100 %".
 [[nodiscard]] QString percent(double fraction);
 /// Formats 0.004 as "+0.4 %".
 [[nodiscard]] QString percentDelta(double fraction);
-/// Like percentDelta(), for sentences. Large increases are factors such as "10 ×".
+/// Like percentDelta(), for sentences. Large increases are formatted as factors such as "10 ×".
 [[nodiscard]] QString relativeChange(double fraction);
 /// Labels for axis ticks, all in one unit and with as few decimals as needed to tell them apart: "0 ms", "50 ms", "100
 /// ms".
 [[nodiscard]] QStringList timeTicks(const std::vector<double>& nanoseconds);
-/// Labels for ticks at fractions, such as "0 %" and "20 %".
+/// Labels for ticks at these fractions, such as "0 %" and "20 %".
 [[nodiscard]] QStringList percentTicks(const std::vector<double>& fractions);
 /// Rounds to three significant digits, but keeps all digits before the decimal point: "2.7", "7,532".
 [[nodiscard]] QString ratioText(double value);
-/// Capitalises the first letter, because messages from core start in lower case. Does not change file names.
+/// Capitalises the first letter unless it belongs to a file name, because messages from core start in lower case.
 [[nodiscard]] QString sentence(QString text);
 [[nodiscard]] QString fromUtf8(std::string_view text);
 
-/// Names of fields in messages: the labels of the app's input fields, such as “Ranks p”. A field without a label has
-/// the name of its command-line option.
+/// Names of input fields for use in messages: their labels, such as “Ranks p”, or the command-line option if a field
+/// has no label.
 [[nodiscard]] FieldWords fieldLabels();
 
 /// Translates a sentence from core into the app's language. Translated patterns have numbered placeholders
@@ -72,7 +72,7 @@ void setTimeStyle(const TimeStyle& style);
 /// pattern; if several match, uses the pattern with the most literal characters.
 [[nodiscard]] QString translatedText(const std::string& english);
 
-/// The complete error on one line, like Error::text().
+/// Complete error on one line, like Error::text().
 [[nodiscard]] QString errorText(const Error& error);
 
 } // namespace bubblescope::gui

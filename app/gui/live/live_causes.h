@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 /// that is late or lost. Alerts about consequences, such as longer steps, belong to the cause that explains them.
 struct LiveCause {
     std::string identity;                 ///< equal for the same cause in later snapshots
-    std::vector<const LiveAlert*> alerts; ///< alerts of the snapshot; the best description of the cause is first
+    std::vector<const LiveAlert*> alerts; ///< alerts in the snapshot; the alert that describes the cause best is first
     int first = 0;                        ///< number of the step in which the cause started
     std::optional<int> last;              ///< number of the step after which it ended; none while an alert is open
 
@@ -20,7 +20,7 @@ struct LiveCause {
 
 /// Causes of all alerts, the most recent first. The result points into `snapshot`.
 [[nodiscard]] std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot);
-/// Main alert of the most severe open cause; of equally severe causes, the most recent. Null if none is open.
+/// Main alert of the most severe open cause (the most recent of equally severe ones). Null if no cause is open.
 [[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);
 /// False if the cause of the alert was reported before and another alert describes the cause better.
 [[nodiscard]] bool isNews(const LiveAlert& alert, const LiveSnapshot& snapshot);

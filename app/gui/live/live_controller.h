@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 /// Watches a run and updates the views. A worker thread reads new records as they arrive and delivers one snapshot
 /// after another. In following mode, the views show the latest session, with the newest step on the right. If the user
-/// moves the view or selects an item, the displayed session no longer changes, but snapshots continue.
+/// moves the view or selects an item, the displayed session is frozen, but snapshots continue to arrive.
 ///
 /// Belongs to the GUI thread and never blocks it. While another tab is selected, the watch is parked: recording
 /// continues, but the views of the watched run are empty. The watch ends when another session replaces the watched one.
@@ -76,7 +76,7 @@ private:
     std::shared_ptr<LiveFeed> feed_; ///< shared with the running job
     std::optional<QSocketNotifier> files_;
     std::optional<QSocketNotifier> streams_;
-    QTimer pause_; ///< delays the next read, so that each read handles a batch of records
+    QTimer pause_; ///< delays the next read until there are several records
     QTimer idle_;
     LiveTarget target_;
     LiveSnapshotPtr snapshot_;

@@ -10,7 +10,7 @@ class QPushButton;
 
 namespace bubblescope::gui {
 
-/// Dialog for what to watch: folders, or an address that hosts send to with `monitor --forward`.
+/// Dialog for choosing what to watch: folders, or an address that hosts send to with `monitor --forward`.
 class LiveDialog : public QDialog {
     Q_OBJECT
 

@@ -60,7 +60,7 @@ struct LiveSnapshot {
     std::string address;               ///< address that the receiver listens on; empty = none
     std::size_t senders = 0;           ///< number of senders connected to that address
     std::vector<std::string> problems; ///< such as files that cannot be read
-    /// Session with the last steps. Null before the first complete step, and if senders reduce the steps to summaries.
+    /// Session with the last steps. Null before the first complete step, or if senders send only summaries of steps.
     SessionPtr session;
     bool more = false; ///< more data is already available
 };
@@ -98,8 +98,8 @@ public:
     /// A monotonic clock, by default CLOCK_MONOTONIC; tests use a different one.
     using Clock = std::function<TimeNs()>;
 
-    /// Errors: Usage if the target has an invalid address or neither folders nor an address, Input if neither a folder
-    /// nor its parent exists, Run if a system call fails.
+    /// Errors: Usage if the target is empty or has an invalid address, Input if a folder and its parent do not exist,
+    /// Run if a system call fails.
     [[nodiscard]] static Result<std::shared_ptr<LiveFeed>> open(const LiveTarget& target, Clock clock = {});
 
     /// Reads a part of the available data until `control` requests a stop, and creates a snapshot.
@@ -124,7 +124,7 @@ private:
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 
-    std::vector<std::filesystem::path> folders_; ///< folders of the target
+    std::vector<std::filesystem::path> folders_; ///< folders in the target
     std::optional<TemporaryFolder> scratch_;     ///< folder for received streams that are not stored
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;

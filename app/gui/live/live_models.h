@@ -23,7 +23,7 @@ enum class LiveState : std::uint8_t {
 /// Such as "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
 
-/// Number of records that are missing in all steps although they were written or expected.
+/// Number of records that were written or expected but are not part of any step.
 [[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
 /// Such as "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);

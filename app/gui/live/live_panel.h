@@ -38,7 +38,7 @@ private:
     FillWhenVisible* fill_;
 };
 
-/// Shows an overview of a watched run: all steps, the causes of its alerts, and its ranks.
+/// Overview of a watched run: all its steps, the causes of its alerts, and its ranks.
 class LivePanel : public QWidget {
     Q_OBJECT
 

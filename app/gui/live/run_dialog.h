@@ -17,8 +17,8 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Dialog for starting a run: schedule, sizes, times, steps and faults. While the user types, it shows problems with
-/// the sizes, the expected duration of the run, and the equivalent command line.
+/// Dialog for starting a run: schedule, sizes, times, steps and faults. Shows problems with the sizes, the expected
+/// duration, and the equivalent command line as the user types.
 class RunDialog : public QDialog {
     Q_OBJECT
 
@@ -32,7 +32,7 @@ public:
 
 signals:
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// Emitted after the sizes have been checked; `good` is true if they can be run.
+    /// Emitted after the sizes have been checked. `good` is true if they are valid.
     void checked(bool good);
 
 protected:

@@ -48,9 +48,9 @@ private:
 
 [[nodiscard]] QString severityText(Severity severity);
 [[nodiscard]] QString anomalyKindText(AnomalyKind kind);
-/// Such as "rank 3 · chunk 1 · step 7"; empty if the anomaly affects the complete run.
+/// Location such as "rank 3 · chunk 1 · step 7"; empty if the anomaly affects the complete run.
 [[nodiscard]] QString anomalyPlace(const Anomaly& anomaly);
-/// An item of the evidence for display: its name, and its value with a unit.
+/// A value in the evidence, formatted for display: its name, and the value with a unit.
 struct EvidenceText {
     QString name;
     QString value;

@@ -26,7 +26,7 @@ public:
     /// Longest executed bubble at the rank and position of the row, or the rank's wait for the other replicas. None for
     /// totals and for positions without executed bubbles.
     [[nodiscard]] ItemRef longestBubble(int row) const;
-    /// Time range from the first to the last executed bubble of the row; for a total, the complete step.
+    /// Time range from the first to the last executed bubble of the row; the complete step for a total.
     [[nodiscard]] TimeRange extent(int row) const;
     [[nodiscard]] int rankOf(int row) const;
     /// Row that includes `bubble`; −1 if the bubble belongs to another step.

@@ -20,7 +20,7 @@ struct Comparison {
     std::shared_ptr<const Run> after;
     QString after_name;
     RunComparison result;
-    int typical_after = 0; ///< index of the other run's typical step; see StepSelection
+    int typical_after = 0; ///< index of the typical step in the other run; see StepSelection
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
@@ -53,7 +53,7 @@ using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 /// Name of a measure, such as "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);
 
-/// Describes the cause of the changes in one sentence; empty if no rank changed in all its ops.
+/// Describes the cause of the changes in one sentence; empty unless all ops of one rank changed.
 [[nodiscard]] QString causeText(const RunComparison& comparison);
 
 /// Ops, bubbles or transfers that a measure covers in a step of the open run. Empty for the step time.
@@ -70,7 +70,7 @@ public:
 
     void show(ComparisonPtr comparison);
     [[nodiscard]] const Change& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
-    /// See CompareLimits.
+    /// Significance level; see CompareLimits.
     [[nodiscard]] double alpha() const { return alpha_; }
 
 protected:
@@ -93,12 +93,12 @@ struct ChangeFilter {
     /// Each word must occur in the text of the row. "rank=2", "stage=", "chunk=", "replica=" and "mb=" select by
     /// number; F, B, I and W select by kind of op.
     QString words;
-    bool beyond_chance = false; ///< show only statistically significant changes
+    bool beyond_chance = false; ///< true to show only statistically significant changes
 
     [[nodiscard]] bool accepts(const Change& change, double alpha) const;
 };
 
-/// A ComparisonModel, sorted and filtered.
+/// Sorts and filters a ComparisonModel.
 class SortedChanges : public QSortFilterProxyModel {
     Q_OBJECT
 

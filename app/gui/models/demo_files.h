@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 /// True if the paths are those of a demo trace.
 [[nodiscard]] bool isDemo(const QStringList& paths);
 
-/// Wraps a loader so that it creates a requested demo trace that does not exist yet.
+/// Extends a loader so that it creates demo traces that do not exist yet.
 [[nodiscard]] RunLoader withDemos(RunLoader loader);
 
 [[nodiscard]] QString demoName(const DemoTrace& demo);

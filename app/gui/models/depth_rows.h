@@ -24,13 +24,13 @@ public:
 
     /// Number of rows of a track, at least 1.
     [[nodiscard]] int depthOf(TrackId track) const;
-    /// The row of a slice of one of the tracks.
+    /// Row of a slice on one of these tracks.
     [[nodiscard]] int depthOf(TrackId track, SliceId slice) const;
 
     /// Slice after (1) or before (−1) `slice` in the same row; kNoId if there is none.
     [[nodiscard]] SliceId neighbour(TrackId track, SliceId slice, int direction) const;
 
-    // Like Pyramid::columns(), for one row of a track with several rows.
+    // Like Pyramid::columns(), for a single row of a track with several rows.
     void columns(TrackId track, int depth, const PixelGrid& grid, std::int64_t first,
                  std::span<Pyramid::Column> out) const;
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, int depth, TimeNs from, TimeNs to) const;
@@ -39,7 +39,7 @@ public:
 private:
     static constexpr std::size_t kFanOut = 16;
 
-    /// Busy time, and the name with the majority of that time, if any; computed by majority vote as in Pyramid.
+    /// Busy time, and the name that accounts for most of it, if any; computed by majority vote as in Pyramid.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
@@ -59,7 +59,7 @@ private:
     void sumUp(Row& row) const;
 
     std::shared_ptr<const Trace> trace_;
-    std::vector<Rows> tracks_; ///< by track; empty for tracks with one row
+    std::vector<Rows> tracks_; ///< by track; empty for tracks with a single row
 };
 
 } // namespace bubblescope::gui

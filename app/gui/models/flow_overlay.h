@@ -39,8 +39,8 @@ struct Path {
     QString caption; ///< one sentence; may be empty
 };
 
-/// Connections between the ops of one step. Computed on demand in linear time. The last results are cached, so that
-/// views can request them for every frame. Not thread-safe.
+/// Connections between the ops of one step. Computed on demand, linear in the number of ops. The last results are
+/// cached, so that views can request them for every frame. Not thread-safe.
 class StepFlows {
 public:
     StepFlows(SessionPtr session, int step);
@@ -51,8 +51,8 @@ public:
     [[nodiscard]] const std::vector<Arrow>& transfers();
     /// Transfers of an op's inputs and outputs; for a transfer, only the transfer.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
-    /// The critical path of the step. Until the diagnosis of the step is available, captions here and in causeOf() only
-    /// announce it.
+    /// The critical path of the step. Until the diagnosis of the step is available, the captions here and in causeOf()
+    /// state that it is pending.
     [[nodiscard]] const Path& criticalPath();
     /// Ops and transfers on all ranks for the micro-batch of an op or transfer.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
@@ -86,7 +86,7 @@ private:
 
 /// Attribution of a bubble; none if no recorded wait explains the bubble or if the diagnosis is not yet available.
 [[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
-/// Such as "B3 of rank 2 took 5 ms longer than is usual there". Requires the diagnosis of the step.
+/// Text such as "B3 of rank 2 took 5 ms longer than is usual there". Requires the diagnosis of the step.
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

@@ -26,7 +26,7 @@ struct TimeRange {
     return end > begin ? end - begin : TimeNs{0};
 }
 
-/// The range with a margin of `fraction` of its length on both sides.
+/// Adds a margin of `fraction` of the range's length on both sides.
 [[nodiscard]] inline TimeRange padded(const TimeRange& range, double fraction) {
     const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * fraction)};
     return {range.begin - pad, range.end + pad};
@@ -44,7 +44,7 @@ enum class Role : std::uint8_t {
     Receive,
     Wait,
     Check,       ///< recomputation inside a bubble to check the hardware
-    ReplicaWait, ///< time from the end of a replica's step to the end of the slowest replica's
+    ReplicaWait, ///< time from the end of a replica's step until the slowest replica ends
 };
 inline constexpr std::size_t kRoleCount = 11;
 

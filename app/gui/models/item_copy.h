@@ -23,10 +23,10 @@ namespace bubblescope::gui {
 
 /// Command that opens the trace and selects the item.
 [[nodiscard]] QString copyAsCommand(const Session& session, const ItemRef& item);
-/// Command that analyses the complete trace, with the same thresholds and `model`.
+/// Command that analyses the complete trace with the app's thresholds and `model`.
 [[nodiscard]] QString commandThatAnalyzes(const Session& session, const ModelUseRequest& model);
 
-/// Like the functions above, for a finding. The command shows more details of the finding.
+/// Like the functions above, for a finding. The command shows details of the finding.
 [[nodiscard]] QString copyAsText(const Anomaly& anomaly);
 [[nodiscard]] QString copyAsJson(const Anomaly& anomaly);
 [[nodiscard]] QString copyAsCommand(const Session& session, const Anomaly& anomaly);

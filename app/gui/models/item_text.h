@@ -26,7 +26,7 @@ struct ItemDescription {
     QString note; ///< a sentence below the facts; may be empty
 };
 
-/// Never blocks. For a bubble, a note replaces the cause while the step's diagnosis is not available.
+/// Never blocks. For a bubble, a note replaces the cause until the diagnosis of the step is available.
 [[nodiscard]] ItemDescription describe(const Session& session, const ItemRef& item);
 /// Summary on one line, for the status bar.
 [[nodiscard]] QString oneLine(const Session& session, const ItemRef& item);

@@ -33,7 +33,7 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// Spans of one kind on one rank in all steps, sorted by start.
 class Lane {
 public:
-    /// Prefix sums that a lane computes: none, those for coveredBefore(), or also those for addByRole() and
+    /// Prefix sums of a lane: none, only those for coveredBefore(), or also those for addByRole() and
     /// overhang().
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 
@@ -51,14 +51,14 @@ public:
         const bool there = from >= spans_.size() || spans_[from].start >= time; // true for most pixels
         return there ? from : searchStart(time, from);
     }
-    /// Total time before `time` that spans cover; `next` is firstStartingFrom(time).
+    /// Total time that spans cover before `time`; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
         if (next == 0) return TimeNs{0};
         // All spans before `next` have started, so the time that they cover after `time` is contiguous.
         return covered_[next - 1] - std::max(TimeNs{0}, latestEnd(next - 1) - time);
     }
     /// Adds the time covered by the spans [first, next), by role. The time of an overlapped pair is split between its
-    /// ops. Linear in the number of spans, at most in kRoleStride.
+    /// ops. Linear in the number of spans, up to kRoleStride.
     void addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const;
     /// Covered time after a point in time, by role. Only one span, or an overlapped pair, can extend past that point.
     struct Overhang {
@@ -97,7 +97,7 @@ private:
 class Lanes {
 public:
     Lanes() = default;
-    /// Includes the checks that ran within these steps on the first rank of each tensor-parallel group.
+    /// Includes the checks within these steps, from the first rank of each tensor-parallel group.
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
@@ -155,7 +155,7 @@ private:
     }
 }
 
-/// Fraction of time that the ranks are busy, for a complete run in bins of equal length. Immutable.
+/// Busy fraction of all ranks over a complete run, in bins of equal length. Immutable.
 class Overview {
 public:
     static constexpr std::size_t kBins = 2048;
@@ -163,12 +163,12 @@ public:
     Overview() = default;
     /// Linear in the number of ops and bubbles.
     explicit Overview(const Lanes& lanes);
-    /// An overview with kBins given fractions of busy time.
+    /// Creates an overview from kBins busy fractions.
     Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {
-        float busy = 0;   ///< fraction of the ranks' time that ops cover
-        float bubble = 0; ///< fraction of the ranks' time in bubbles within steps; the rest is between steps
+        float busy = 0;   ///< fraction of the time that ops cover, for all ranks
+        float bubble = 0; ///< fraction of the time in bubbles within steps; the rest is between steps
     };
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
     [[nodiscard]] const std::vector<Bin>& bins() const { return bins_; }

@@ -46,11 +46,11 @@ public:
     void addHere();
     void setText(int note, const QString& text);
     void remove(int note);
-    /// Restores the note that was last deleted by remove(). Works only once per deletion.
+    /// Restores the note that was last deleted by remove(). Each note can be restored only once.
     void restore();
     [[nodiscard]] bool canRestore() const { return removed_.has_value(); }
 
-    /// Moves the view to a note, or to the note `direction` positions further with wraparound.
+    /// Moves the view to a note; the next function moves it `direction` notes further, with wraparound.
     void goTo(int note);
     void goToNext(int direction);
 
@@ -102,7 +102,7 @@ private:
     std::size_t rows_ = 0;
 };
 
-/// Such as "step 3, 12.4 ms" for a time in the trace.
+/// Formats a time in the trace, such as "step 3, 12.4 ms".
 [[nodiscard]] QString placeInTime(const Session& session, TimeNs time);
 
 /// Text and position of a note, for tooltips and screen readers.

@@ -50,11 +50,11 @@ struct OpQuery {
     [[nodiscard]] bool wants(QueryKind kind) const { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };
 
-/// True if the text is a query, because it has a condition such as "rank=3" or starts with a kind such as "B" or
+/// True if the text is a query, which contains a condition such as "rank=3" or starts with a kind such as "B" or
 /// "bubble". Other texts are names to search for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
-/// Scope of a query. With Slices, for traces without a pipeline, words such as "wait" are parts of names.
+/// Scope of a query. Traces without a pipeline use Slices, for which words such as "wait" are parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
 /// Parses words separated by blanks, which must all hold:

@@ -18,7 +18,7 @@ public:
     using ColumnModel::ColumnModel;
 
     void show(report::DataTable rows);
-    /// Integer in the column of that name in a row; none if there is no such column or the value is not an integer.
+    /// Integer in a row's column with this name; none if the column is missing or its value is not an integer.
     [[nodiscard]] std::optional<std::int64_t> number(int row, std::string_view column) const;
 
 protected:

@@ -28,7 +28,7 @@ struct RangeRow {
     TimeNs self{0};        ///< for slices: without the time of nested slices
     TimeNs longest{0};     ///< longest duration of a single item
     ItemRef longest_item;
-    bool beside = false; ///< concurrent with ops and bubbles, so its share cannot be added to theirs
+    bool beside = false; ///< true if concurrent with ops and bubbles, so that shares add up to more than 100 %
 
     [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
 };
@@ -41,8 +41,8 @@ struct RangeTable {
     std::size_t lanes = 0;
 };
 
-/// Linear in the number of items that overlap the range. `tracks` selects the tracks of slices, in ascending order; by
-/// default all. `only` selects a line; by default all. Returns an incomplete table if a stop is requested. Any thread.
+/// Linear in the number of items that overlap the range. `tracks` selects the tracks of slices, in ascending order, and
+/// `only` selects a line; by default, all are included. Returns an incomplete table if a stop is requested. Any thread.
 [[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
                                     const std::vector<TrackId>& tracks = {}, std::stop_token stop = {},
                                     std::optional<int> only = {});
@@ -56,7 +56,7 @@ public:
 
     using ColumnModel::ColumnModel;
 
-    /// `whole` is the time that counts as 100 %, such as the sum over all ranks.
+    /// `whole` is the time that corresponds to 100 %, such as the sum over all ranks.
     void show(std::vector<RangeRow> rows, TimeNs whole, const QString& name_title);
     [[nodiscard]] const RangeRow& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
 

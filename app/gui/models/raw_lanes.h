@@ -21,7 +21,7 @@ struct RawLane {
     std::int64_t number = 0;
     bool device = false;
     int depth = 1;                            ///< maximum nesting depth of the slices, and number of rows when unfolded
-    ClockFit clock;                           ///< converts between the slices' clock and the views' reference clock
+    ClockFit clock;                           ///< converts between the clock of the slices and the clock of the views
     std::vector<std::uint32_t> instants = {}; ///< indices in Trace::instants(), sorted by time
 
     /// Name of the lane in the app's language.

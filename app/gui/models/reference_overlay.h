@@ -43,7 +43,7 @@ private:
 struct ReferenceStep {
     int step = 0;                                       ///< index in Run::steps of the observed step
     StepTimeline timeline;                              ///< starts at the same time as the observed step
-    std::shared_ptr<const OpChanges> changes = nullptr; ///< for the colours of the ops; null except for another run
+    std::shared_ptr<const OpChanges> changes = nullptr; ///< for the colours of ops; null except for other runs
 };
 
 /// A reference timeline that is drawn below the observed timeline, for one step and optionally for the steps around it.
@@ -53,7 +53,7 @@ struct ReferenceOverlay {
     int step = 0;        ///< index of the observed step, as in ReferenceStep
     StepTimeline timeline;
     std::shared_ptr<const OpChanges> changes = nullptr;
-    std::vector<std::shared_ptr<const ReferenceStep>> around{}; ///< reference for other steps, aligned with them
+    std::vector<std::shared_ptr<const ReferenceStep>> around{}; ///< references for other steps
 
     /// Shifts the timeline so that it starts at `begin`.
     static ReferenceOverlay make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin);
@@ -63,8 +63,8 @@ struct ReferenceOverlay {
 
 using ReferenceOverlayPtr = std::shared_ptr<const ReferenceOverlay>;
 
-/// If on, shows the ideal step as a reference for the current step: the planned order with typical op times and without
-/// transfer times, simulated in the background. Lives on the GUI thread.
+/// When enabled, shows the ideal step as a reference for the current step: the planned order with typical op times and
+/// without transfer times, simulated in the background. Lives on the GUI thread.
 class IdealOverlay : public QObject {
     Q_OBJECT
 

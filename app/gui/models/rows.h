@@ -30,20 +30,20 @@ inline constexpr std::array<std::string_view, kLaneGroupCount> kLaneGroupNames{"
 /// Order of the rows.
 enum class RowOrder : std::uint8_t {
     Rank,   ///< by replica, then by rank
-    Mesh,   ///< by mesh coordinates, pipeline first: the replicas of a rank are adjacent
+    Mesh,   ///< by mesh coordinates, pipeline first, so that the replicas of a rank are adjacent
     Bubble, ///< by idle time in the current step, descending
     Hand,   ///< manual, as in RowChoice::by_hand
 };
 inline constexpr std::size_t kRowOrderCount = 4;
 inline constexpr std::array<std::string_view, kRowOrderCount> kRowOrderNames{"rank", "mesh", "bubble", "hand"};
 
-/// Selects, orders and groups the visible lines of a run. Line numbers are those of Lanes.
+/// Selects, orders and groups the visible lines of a run. Lines have the same numbers as in Lanes.
 struct RowChoice {
     std::vector<int> pinned; ///< lines at the top, in this order
     std::string filter;      ///< text for parseRowFilter(); invalid text hides nothing
     RowOrder order = RowOrder::Rank;
     std::vector<int> by_hand;       ///< lines from top to bottom, followed by all lines that are not in the list
-    std::optional<MeshAxis> group;  ///< if set, rows are grouped by this coordinate, each group below a header
+    std::optional<MeshAxis> group;  ///< if set, groups rows by this coordinate, each group below a header
     std::vector<int> folded;        ///< coordinates of the collapsed groups
     std::vector<int> unfolded;      ///< lines whose threads and streams are shown, ascending
     std::vector<int> flat;          ///< tracks drawn in one row instead of one row per depth, ascending
@@ -117,13 +117,13 @@ struct PlannedRow {
 /// `facts` must contain all lines. Pinned lines are shown regardless of the filter.
 [[nodiscard]] std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowChoice& choice);
 
-/// Exchanges a line with its neighbour above (−1) or below (1), among the pinned lines or within its group, and selects
-/// the manual order. Returns the choice unchanged if there is no such neighbour.
+/// Swaps a line with its neighbour above (−1) or below (1), among the pinned lines or within its group, and selects the
+/// manual order. Returns the choice unchanged if there is no such neighbour.
 [[nodiscard]] RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int line, int direction);
 
-/// Such as "Rank 3", or "Rank 3 dp 1" in a run with replicas. Without a pipeline, the name of the rank or process.
+/// "Rank 3", for example, or "Rank 3 dp 1" in a run with replicas. Without a pipeline, the name of the rank or process.
 [[nodiscard]] QString lineName(const Session& session, int line);
-/// Such as "dp 1 (rows: 4)".
+/// Name such as "dp 1 (rows: 4)".
 [[nodiscard]] QString groupName(const PlannedRow& header, MeshAxis axis);
 
 } // namespace bubblescope::gui

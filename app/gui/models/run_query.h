@@ -17,7 +17,7 @@ struct QueryHits {
     std::vector<SliceId> slices; ///< all slices among the matches, ascending
 };
 
-/// Linear in the number of ops, bubbles, transfers and checks of the steps searched, and in the number of slices if the
+/// Linear in the number of ops, bubbles, transfers and checks in the searched steps, and in the number of slices if the
 /// query includes slices. Returns the matches so far if a stop is requested. Any thread.
 [[nodiscard]] QueryHits runQuery(const Session& session, const OpQuery& query, std::size_t max_items,
                                  std::stop_token stop = {});

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 struct SearchHit {
     QString title;  ///< such as "F3.1"
     QString detail; ///< such as "rank 2 · step 5 · 12.0 ms"
-    ItemRef item;   ///< an op or a slice; empty otherwise
+    ItemRef item;   ///< an op or a slice; may be empty
     int step = -1;  ///< index in Run::steps; −1 if the hit is outside all steps
     int rank = -1;
     int anomaly = -1; ///< index in RunReport::anomalies
@@ -28,7 +28,7 @@ struct SearchHit {
 [[nodiscard]] std::vector<SearchHit> search(const Session& session, const QString& text, int current_step,
                                             std::size_t max_hits, std::stop_token stop = {});
 
-/// Counters on lines of these ranks whose names contain all of `words`, which must be in lower case.
+/// Finds counters on lines of these ranks whose names contain all of `words`, which must be in lower case.
 [[nodiscard]] std::vector<SearchHit> countersNamed(const Session& session, const std::vector<std::string>& words,
                                                    const std::vector<RowFilter::Span>& ranks);
 

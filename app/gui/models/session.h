@@ -34,7 +34,7 @@ public:
     StepDiagnosisCache(const StepDiagnosisCache&) {}
     StepDiagnosisCache& operator=(const StepDiagnosisCache&) { return *this; }
 
-    /// `run` and `report` must be from the same session in all calls. Computes the diagnosis if necessary, which takes
+    /// All calls must pass the `run` and `report` of the same session. Computes the diagnosis if necessary, which takes
     /// about 0.3 s per million ops, and waits if another thread is computing a diagnosis.
     [[nodiscard]] const StepDiagnosis& of(const Run& run, const RunReport& report, std::size_t step);
     /// Returns null if the diagnosis has not been computed. Never blocks.
@@ -65,7 +65,7 @@ struct Session {
     Run run;
     RunReport report;         ///< includes one full analysis per element of Run::steps, in the same order
     bool files_apart = false; ///< see filesAreApart(); only for traces without a pipeline
-    Answer answer;            ///< summary of the report or the activity; has no statements if there is neither
+    Answer answer;            ///< summary of the report or of the activity; may have no statements
     Lanes lanes;
     Overview overview;
     RawLanes raw;
@@ -76,11 +76,11 @@ struct Session {
     mutable StepDiagnosisCache diagnoses;
     StepValueMap values; ///< values that the job's framework reported for the steps, such as loss and tokens
 
-    /// Values of a step, combined from all replicas.
+    /// Combines the values of a step from all replicas.
     [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
 
     [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }
-    /// True for a preview of a trace that is still being loaded and has no steps so far.
+    /// True for a preview without steps of a trace that is still being loaded.
     [[nodiscard]] bool isBeginning() const { return !hasSteps() && !no_pipeline; }
     /// Origin of times within a step; without steps, the start of the trace.
     [[nodiscard]] TimeNs originOf(int step) const { return hasSteps() ? this->step(step).begin : TimeNs{0}; }
@@ -108,7 +108,7 @@ struct Session {
         return index < report.accounts.size() && knownDiagnosis(step) == nullptr && !diagnoses.failed(index);
     }
 
-    /// The following functions require an item from this session of the kind in their name.
+    /// The following functions require an item of the kind in their name, from this session.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
@@ -118,7 +118,7 @@ struct Session {
     [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
     /// Item for a slice on the first line that shows the slice's track; none if there is no such line.
     [[nodiscard]] ItemRef sliceItem(SliceId slice) const;
-    /// Index of the step with the number of `step` in the line's replica; `step` if there is none.
+    /// Index of the step with the same number in the line's replica, or `step` if there is none.
     [[nodiscard]] int stepOn(int line, int step) const;
     /// Time range of any item; empty if there is no item.
     [[nodiscard]] TimeRange range(const ItemRef& item) const;
@@ -140,7 +140,7 @@ struct Taught {
     [[nodiscard]] RecogniseRequest with(RecogniseRequest of_app) const;
 };
 
-/// Loads files as a trace, with a pipeline if there is one. Calls loadTrace() or, in tests, a replacement. For worker
+/// Loads files as a trace, with a pipeline if there is one. Calls loadTrace(), which tests can replace. For worker
 /// threads.
 class RunLoader {
 public:

@@ -9,11 +9,11 @@
 
 namespace bubblescope::gui {
 
-/// A trace in a session file, with its view.
+/// A trace in a session file, including its view.
 struct SavedTrace {
     std::vector<std::filesystem::path> files;   ///< files that were opened together
     std::vector<std::filesystem::path> compare; ///< files of the run for comparison; empty = none
-    ViewSnapshot view;                          ///< does not include reference and highlights, which are computed again
+    ViewSnapshot view;                          ///< without reference and highlights, which are computed again
     bool ideal = false;                         ///< true if the ideal step was shown
     Taught taught = {};                         ///< hints for finding the pipeline, if the user specified any
 };
@@ -29,11 +29,11 @@ struct SavedSession {
 inline constexpr std::string_view kSessionSuffix = ".bubblescope-session.json";
 [[nodiscard]] bool isSessionFile(const std::filesystem::path& file);
 
-/// Returns absolute paths. Errors: Input, with the file, the position in the file and the expected content.
+/// Returns absolute paths. Errors: Input, with the file, the position, and the expected content.
 [[nodiscard]] Result<SavedSession> readSession(const std::filesystem::path& file);
 
-/// Replaces an existing file. Traces below the folder of the file are stored with relative paths, so that they can be
-/// moved together with the file. Errors: Input if the file cannot be written.
+/// Replaces an existing file. Traces in the file's folder, or below it, are stored with relative paths, so that they
+/// can be moved together with the file. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeSession(const std::filesystem::path& file, const SavedSession& session);
 
 } // namespace bubblescope::gui

@@ -15,11 +15,11 @@ namespace bubblescope::gui {
 [[nodiscard]] ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction);
 
 /// Op that produced the input of an op or sent a transfer; see producerOf(). For a slice, the enclosing op, or the
-/// slice at the start of a flow arrow that ends at it.
+/// start of a flow arrow that ends at the slice.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
-/// Op that uses the output of an op or receives a transfer; see consumerOf(). For a slice, the slice at the end of a
-/// flow arrow that starts at it.
+/// Op that uses the output of an op or receives a transfer; see consumerOf(). For a slice, the end of a flow arrow that
+/// starts at the slice.
 [[nodiscard]] ItemRef consumer(const Session& session, const ItemRef& from);
 
 /// The other op of an overlapped pair; empty for ops that run alone and for other items.
@@ -41,7 +41,7 @@ struct RangeStats {
     [[nodiscard]] TimeNs busy() const;
     [[nodiscard]] TimeNs bubble() const;
     [[nodiscard]] int ops() const;
-    /// Busy fraction of the time of all ranks.
+    /// Fraction of the ranks' total time that is busy.
     [[nodiscard]] double busyFraction() const;
 };
 
@@ -58,7 +58,7 @@ struct CounterLine {
     int line = -1; ///< −1 for counters without values and for processes without a line
     ClockFit clock;
 };
-/// One element for each of Trace::counters().
+/// One entry per counter in Trace::counters().
 [[nodiscard]] std::vector<CounterLine> counterLines(const Session& session);
 
 /// Item for a check, which is an index in CheckLog::checks. Empty if the check did not run in a step of the run.

@@ -15,21 +15,21 @@ struct SliceFlow {
     FlowPoint to;
 };
 
-/// Flow arrows of a trace, each from a point of a flow to the next one. Uses 8 bytes per arrow. Immutable.
+/// Flow arrows of a trace. Each connects a point of a flow to the next one. Uses 8 bytes per arrow. Immutable.
 class SliceFlows {
 public:
     SliceFlows() = default;
     explicit SliceFlows(std::shared_ptr<const Trace> trace);
 
     [[nodiscard]] std::size_t size() const { return by_begin_.size(); }
-    /// Arrow by index, in order of start time.
+    /// Returns the arrow at an index in order of start time.
     [[nodiscard]] SliceFlow operator[](std::size_t at) const { return flow(by_begin_[at]); }
     /// Index of the first arrow that starts at `time` or later.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const;
-    /// Arrows that start or end at a slice. Logarithmic in the number of arrows, plus linear in the number of arrows
+    /// Arrows that start or end at a slice. Logarithmic in the number of all arrows, linear in the number of arrows
     /// during the slice.
     [[nodiscard]] std::vector<SliceFlow> of(SliceId slice) const;
-    /// Slice at the end of an arrow that starts at `slice`, or (not `forward`) vice versa; kNoId if there is none.
+    /// Follows an arrow that starts (or, unless `forward`, ends) at `slice` to its other slice; kNoId if there is none.
     [[nodiscard]] SliceId follow(SliceId slice, bool forward) const;
 
 private:

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// A frame of a flame graph: a name with its path of enclosing names, merged from all stacks.
+/// A frame of a flame graph: all slices with the same name and the same enclosing names.
 struct StackNode {
     StringId name = 0;
     int parent = -1; ///< index of an earlier node; −1 for the root
@@ -25,7 +25,7 @@ struct StackNode {
 /// their children.
 struct StackTree {
     std::vector<StackNode> nodes;
-    bool cut = false; ///< true if paths beyond the first kMost were dropped
+    bool cut = false; ///< true if paths were dropped because there were more than kMost
 
     static constexpr std::size_t kMost = 100'000;
 };
@@ -36,7 +36,7 @@ struct StackTree {
 [[nodiscard]] StackTree stackTree(const Session& session, const TimeRange& range, const std::vector<TrackId>& tracks,
                                   std::stop_token stop = {});
 
-/// Callers and callees of one name, with the time of the calls; without a name, all names with their times. Sorted by
+/// Callers and callees of a name, with the time of the calls. Without a name: all names with their times. Sorted by
 /// total time, descending. Recursive calls count only once.
 struct CallTables {
     std::vector<RangeRow> callers;
@@ -45,7 +45,7 @@ struct CallTables {
 [[nodiscard]] CallTables callsOf(const Session& session, const StackTree& tree, StringId name);
 [[nodiscard]] std::vector<RangeRow> namesOf(const Session& session, const StackTree& tree);
 
-/// All slices with a name on all lines, ascending. Linear in the size of the trace. Any thread.
+/// All slices with this name on all lines, ascending. Linear in the size of the trace. Any thread.
 [[nodiscard]] std::vector<SliceId> slicesOf(const Session& session, StringId name, std::stop_token stop = {});
 
 } // namespace bubblescope::gui

@@ -11,7 +11,7 @@
 
 namespace bubblescope::gui {
 
-/// A string of the trace, converted to a single line.
+/// Converts a string of the trace to a single line.
 [[nodiscard]] QString lineText(const Trace& trace, StringId id);
 
 /// A line of a trace without steps: all tracks of a rank, or of a process whose file does not specify a rank.
@@ -23,7 +23,7 @@ struct TraceLine {
     std::vector<TrackId> tracks;
     std::vector<std::pair<std::uint32_t, std::int64_t>> processes; ///< processes whose counters are shown on this line
 
-    /// Such as "Rank 3", "python (7)" or "train.json: python (7)".
+    /// Name such as "Rank 3", "python (7)" or "train.json: python (7)".
     [[nodiscard]] QString name() const;
 };
 

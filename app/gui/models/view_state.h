@@ -17,13 +17,13 @@
 
 namespace bubblescope::gui {
 
-/// Visible part of the time axis, within limits, and its history. The only place that stores the zoom. Lives on the GUI
+/// Visible part of the time axis, within limits, and its history. No other object stores the zoom. Lives on the GUI
 /// thread.
 class VisibleRange : public QObject {
     Q_OBJECT
 
 public:
-    /// Minimum length of the range, because details below 0.1 ns per pixel do not exist.
+    /// Minimum length of the range. Pixels of less than 0.1 ns would not show more detail.
     static constexpr TimeNs kMinLength{100};
 
     explicit VisibleRange(QObject* parent = nullptr) : QObject(parent) {}
@@ -40,13 +40,13 @@ public:
     void setLimits(const TimeRange& limits);
     /// Shows `range` within the limits without adding an entry to the history; for the initial view.
     void reset(const TimeRange& range);
-    /// For a trace that has grown: sets new limits, which also apply to undo, and shows `range`.
+    /// For a trace that has grown: changes the limits, also for undo, and shows `range`.
     void follow(const TimeRange& limits, const TimeRange& range);
     /// Shows `range`; back() returns to the previous range.
     void show(const TimeRange& range);
     void showAll() { show(limits_); }
-    /// Scales the length of the range by `factor`; below 1 zooms in. The time at `fraction` of the range stays in place
-    /// unless a limit is reached.
+    /// Scales the length of the range by `factor`; values below 1 zoom in. The time at `fraction` of the range stays in
+    /// place unless a limit is reached.
     void zoomAt(double fraction, double factor);
     /// Moves by a fraction of the range; positive values move to later times.
     void panBy(double fraction);
@@ -75,11 +75,11 @@ private:
     bool in_gesture_ = false;
 };
 
-/// An interval in the row of a rank that a panel highlights.
+/// An interval in the row of a rank, highlighted by a panel.
 struct Highlight {
     int rank = 0;
     TimeRange range;
-    int step = -1; ///< index in Run::steps, which determines the replica of the row; −1 = current step
+    int step = -1; ///< index in Run::steps of a step in the replica of the row; −1 = current step
 
     friend bool operator==(const Highlight&, const Highlight&) = default;
 };
@@ -102,12 +102,12 @@ struct ViewSnapshot {
     double reference_blend = 1;
     std::array<bool, kFlowOverlayCount> flows{};
     TimeRange measured;
-    std::optional<RowChoice> rows = {}; ///< if empty, the initial rows of the session
+    std::optional<RowChoice> rows = {}; ///< if empty, restore() selects the initial rows
     std::vector<TrackId> measured_tracks = {};
     ModelUseRequest model = {};
 };
 
-/// The step that is shown first: the typical step, or the first or last recorded step.
+/// Determines which step is shown first: the typical step, or the first or last recorded step.
 enum class StepShownFirst { Typical, First, Last };
 
 /// State that all views share: session, visible range, current step and selection. Views change the state and observe
@@ -130,11 +130,11 @@ public:
 
     /// Shows the typical step, or the complete trace if it has no steps. Null clears the views.
     void setSession(SessionPtr session);
-    /// For a later state of the same run: selects the newest step. Keeps the selected item if the run still contains
-    /// it.
+    /// Replaces the session with a later state of the same run and selects the newest step. Keeps the selected item if
+    /// the run still contains it.
     void followSession(SessionPtr session, const TimeRange& visible);
-    /// For the complete run after a session with its first steps. Keeps the view, and the selection if the complete run
-    /// contains it.
+    /// Replaces a preview with the complete run. Keeps the view, and the selection if the complete run contains
+    /// it.
     void completeSession(SessionPtr session);
     /// Saves the view. restore() requires the session of the snapshot, ignores invalid parts, and clears the history.
     /// If the snapshot has no range, restore() shows the same range as setSession(). If it has no step, restore()
@@ -154,7 +154,7 @@ public:
     /// Sets the timeline that is drawn below the ops; null for none. Removed with the session.
     void setReference(ReferenceOverlayPtr reference);
     [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
-    /// Interpolates the reference between the observed step (0) and the original reference (1).
+    /// Shows a mixture of the observed step (0) and the reference (1).
     void setReferenceBlend(double blend);
     [[nodiscard]] double referenceBlend() const { return reference_blend_; }
     [[nodiscard]] const ReferenceOverlayPtr& shownReference() const { return shown_reference_; }
@@ -168,10 +168,10 @@ public:
     /// Marks slices, which must be ascending, and dims all others. An empty list removes the marks.
     void mark(std::vector<SliceId> slices);
     [[nodiscard]] const std::vector<SliceId>& marked() const { return marked_; }
-    /// True at the StringId of each name of a marked slice; empty if no slice is marked.
+    /// Names of the marked slices, as flags indexed by StringId. Empty if no slice is marked.
     [[nodiscard]] const std::vector<bool>& markedNames() const { return marked_names_; }
     [[nodiscard]] const RowChoice& rows() const { return rows_; }
-    /// The part of rows() that all sessions share: the visible kinds of lanes.
+    /// The visible kinds of lanes, which all sessions share; the other parts of rows() are not included.
     [[nodiscard]] RowChoice rowPreferences() const;
     /// Changes the rows. Can be undone.
     void setRows(RowChoice rows);
@@ -189,7 +189,7 @@ public:
     [[nodiscard]] bool canRedo() const { return !undone_.empty(); }
     /// Zooms to the range from the start of step `first` to the end of step `last`.
     void showSteps(int first, int last);
-    /// Shows the item with the smallest possible move of the view.
+    /// Moves the view by the smallest distance that makes the item visible.
     void reveal(const ItemRef& item);
     /// Requests the diagnosis of a step, which a worker thread computes if necessary; emits diagnosisMade() afterwards.
     /// The request is cancelled by the next request, or when the session, the step or the selection changes. Selecting
@@ -247,7 +247,7 @@ private:
     std::vector<bool> marked_names_;
     struct PastRows {
         RowChoice rows;
-        std::uint64_t stamp = 0; ///< stamp at the time of the change; see VisibleRange::lastStamp()
+        std::uint64_t stamp = 0; ///< stamp of the change; see VisibleRange::lastStamp()
     };
     RowChoice rows_;
     ModelUseRequest model_;
@@ -258,11 +258,11 @@ private:
         TimeRange range;
         RowChoice rows;
     };
-    std::vector<Undone> undone_; ///< views that redo() restores, the next one last
+    std::vector<Undone> undone_; ///< views for redo(), the next one last
     bool undoing_ = false;
     int step_ = -1;
     BackgroundJob diagnosis_job_;
-    std::optional<int> requested_diagnosis_; ///< step of the last diagnose()
+    std::optional<int> requested_diagnosis_; ///< step passed to the last diagnose()
     std::set<int> awaited_diagnoses_;        ///< steps for which diagnosisMade() has not been emitted yet
 };
 

@@ -17,7 +17,7 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// A part of a bar: a piece of the accounting, or none for the wait for other replicas after the step of the rank.
+/// A part of a bar: a piece of the accounting, or nullopt for the wait for other replicas at the end of the step.
 using ShownPiece = std::optional<AccountPiece>;
 
 /// Chart of the time spent by the ranks: one bar per rank for the current step, or one bar per step for one rank or all
@@ -28,7 +28,7 @@ class AccountingPanel : public QWidget {
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the chart if necessary, because it is not updated while the panel is hidden.
+    /// Returns the chart, after updating it in case the panel is hidden.
     [[nodiscard]] BarChart& chart();
 
 private:
@@ -69,7 +69,7 @@ private:
     std::optional<Choice> waiting_;
 };
 
-/// Such as "forward", "exposed communication" or "waiting for replicas".
+/// Name such as "forward", "exposed communication" or "waiting for replicas".
 [[nodiscard]] QString pieceText(const ShownPiece& piece);
 
 } // namespace bubblescope::gui

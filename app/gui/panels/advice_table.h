@@ -13,7 +13,7 @@ class AdviceTable : public QTableWidget {
 public:
     explicit AdviceTable(QWidget* parent = nullptr);
 
-    /// Columns with numbers come first so that they remain visible in a narrow panel.
+    /// Numeric columns come first so that they remain visible in a narrow panel.
     enum Column { StepColumn, GainColumn, ChangeColumn, CatchColumn, ColumnCount };
 
     /// `chunks` is the number of chunks per rank in the run. The recommended change is bold.

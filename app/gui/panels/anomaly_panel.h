@@ -16,7 +16,7 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// Table of anomalies, the most costly first, with the details, evidence and suggestion for the selected anomaly.
+/// Table of anomalies, the most costly first, with details, evidence and a suggestion for the selected anomaly.
 /// Activating an anomaly shows it on the timeline.
 class AnomalyPanel : public QWidget {
     Q_OBJECT
@@ -24,13 +24,13 @@ class AnomalyPanel : public QWidget {
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the table if necessary, because it is not updated while the panel is hidden.
+    /// Returns the table, after updating it in case the panel is hidden.
     [[nodiscard]] QTableView& table();
     /// Selects the finding at this index of the report.
     void choose(std::size_t finding);
 
 signals:
-    /// Emitted when the user requests a prediction of the step without the anomaly; see changeFor().
+    /// Emitted when the user requests a prediction of the step time without the anomaly; see changeFor().
     void whatIfRequested(const QString& change);
 
 private:

@@ -13,8 +13,8 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// Shows the answer for the open trace, one line per statement of the headline. A line includes the gain from the
-/// suggested action, which is on a separate line if there is space. A click on a line, or Enter, requests the evidence.
+/// Shows the answer for the open trace, with a line per statement of the headline and the gain from the suggested
+/// action. If there is space, the action has a separate line. A click on a line, or Enter, requests the evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 

@@ -66,7 +66,7 @@ private:
 
     QString loading_;
     ProgressEstimate estimate_;
-    QElapsedTimer since_; ///< running since the start of the load
+    QElapsedTimer since_; ///< time since the start of the load
     QLabel* name_;
     QProgressBar* bar_;
 };

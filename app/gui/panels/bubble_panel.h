@@ -23,7 +23,7 @@ class BubblePanel : public QWidget {
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the table if necessary, because it is not updated while the panel is hidden.
+    /// Returns the table, after updating it in case the panel is hidden.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 

@@ -49,7 +49,7 @@ public:
         QList<Choice> open;
         QList<Choice> recent;
     };
-    /// Choices offered in addition to files and folders.
+    /// Function that returns choices to offer in addition to files and folders.
     void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
     /// Opens a dialog to choose the other run.
     void choose();
@@ -109,7 +109,7 @@ private:
     QComboBox* kinds_;
     QLineEdit* words_;
     QCheckBox* beyond_;
-    QLabel* differences_; ///< legend with counts for the changed ops in the step below
+    QLabel* differences_; ///< legend for the changed ops in the lower step, with counts
 };
 
 } // namespace bubblescope::gui

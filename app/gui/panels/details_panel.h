@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 
 struct Fact;
 
-/// All facts about the selected item, or about the step if nothing is selected. Less important facts are folded.
+/// All facts about the selected item, or about the step if nothing is selected. Less important facts are collapsed.
 class DetailsPanel : public QScrollArea {
     Q_OBJECT
 
@@ -35,7 +35,7 @@ private:
     QLabel* note_;
     QGridLayout* grid_;
     QToolButton* more_;
-    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< widgets are reused; unused ones are hidden
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< widgets are reused; the rest is hidden
 };
 
 } // namespace bubblescope::gui

@@ -15,8 +15,8 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
-/// For traces without a pipeline: a stacked bar per device with compute, communication, copies, and idle time by
-/// cause. If there are no devices, a bar per host thread. A click on a bar shows the device or thread on the
+/// Chart for traces without a pipeline: a stacked bar per device with compute, communication, copies, and idle time by
+/// cause. Without devices, there is a bar per host thread. A click on a bar shows the device or thread on the
 /// timeline.
 class DevicesPanel : public QWidget {
     Q_OBJECT

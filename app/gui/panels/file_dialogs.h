@@ -18,20 +18,20 @@ void openDialog(QDialog* dialog);
 using FilesChosen = std::function<void(const QStringList& files)>;
 using FileChosen = std::function<void(const QString& file)>;
 
-/// Opens a dialog for existing traces, without files that contain notes.
+/// Opens a dialog for existing traces, which does not list note files.
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen);
 void askForTraceFolder(QWidget& window, const FilesChosen& chosen);
 void askForSession(QWidget& window, const FileChosen& chosen);
 
-/// A file to be written.
+/// Parameters for choosing a file to write.
 struct NewFile {
     QString title;  ///< title of the dialog
     QString name;   ///< suggested file name; may be empty
     QString suffix; ///< suffix for names without a suffix
     QString filter; ///< such as "Tables (*.csv)"
 };
-/// Starts in the last folder that the user saved to, initially the documents folder, because the folder of the open
-/// trace may belong to other users.
+/// Starts in the last folder that the user saved to, or in the documents folder. The folder of the open trace may
+/// belong to other users.
 void askWhereToSave(QWidget& window, const NewFile& file, const FileChosen& chosen);
 /// Opens a dialog for the name of a session file, and adds the suffix.
 void askWhereToSaveSession(QWidget& window, const QString& name, const FileChosen& chosen);

@@ -35,8 +35,8 @@ public:
     void setText(const QString& text);
     void setPlaceholder(const QString& text);
     [[nodiscard]] QString text() const;
-    /// One value, or `count` values; an empty list if the field is empty. Returns nothing if the text is invalid; the
-    /// field then shows an error.
+    /// Returns one value, `count` values, or an empty list if the field is empty. Returns nothing if the text is
+    /// invalid; the field then shows an error.
     [[nodiscard]] std::optional<std::vector<std::int64_t>> values(std::size_t count, Each each);
 
 signals:
@@ -56,7 +56,7 @@ private:
 [[nodiscard]] Result<std::int64_t> parseMilliseconds(const std::string& text);
 /// Parses an integer of at least 1. Errors: Usage.
 [[nodiscard]] Result<std::int64_t> parseCount(const std::string& text);
-/// Formats times for a ListField, such as "5, 5, 5.25"; a single value if all are equal.
+/// Formats times for a ListField, such as "5, 5, 5.25", or as a single value if all are equal.
 [[nodiscard]] QString listOfMilliseconds(const std::vector<TimeNs>& times);
 
 } // namespace bubblescope::gui

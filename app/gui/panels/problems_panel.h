@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// Lists the problems of a trace: damaged data, lost data, and guesses.
+/// Lists the problems of a trace: damaged data, lost data, and guessed values.
 class ProblemsPanel : public QTableView {
     Q_OBJECT
 

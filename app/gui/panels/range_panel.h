@@ -35,7 +35,7 @@ signals:
 
 private:
     void fillRanks();
-    /// Line of the selected rank; none if all lines are selected.
+    /// Line of the selected rank; none if all ranks are included.
     [[nodiscard]] std::optional<int> chosenLine() const;
     void fill();
     void show(RangeTable table, const TimeRange& range, RangeGroup group);

@@ -10,14 +10,14 @@ class QTableWidget;
 
 namespace bubblescope::gui {
 
-/// Dialog for assigning ranks to files, or to the processes in a file. Shows the current ranks and their origin. If the
-/// user changes a row, rules are created for the changed rows and for all guessed rows, so that the displayed ranks are
-/// the ones that will be used.
+/// Dialog for assigning ranks to files, or to the processes in a file. Shows the current ranks and their sources. If
+/// the user changes a row, rules are created for all changed and all guessed rows, so that the displayed ranks will be
+/// used.
 class RanksDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `stated` contains the existing rules.
+    /// `stated` are the existing rules.
     RanksDialog(const Session& session, std::vector<RankRule> stated, QWidget* parent = nullptr);
 
     /// Returns the existing rules with the user's changes.

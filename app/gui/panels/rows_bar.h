@@ -19,7 +19,7 @@ public:
     /// `state` must outlive the bar.
     explicit RowsBar(ViewState& state, QWidget* parent = nullptr);
 
-    /// Shows the bar and takes the focus.
+    /// Shows the bar and focuses it.
     void open();
 
 signals:

@@ -7,7 +7,7 @@ class QFormLayout;
 
 namespace bubblescope::gui {
 
-/// Combo boxes for the family and the flavour of a schedule. The widget of the form owns them.
+/// Combo boxes for the family and the flavour of a schedule, owned by the widget of the form.
 struct ScheduleFields {
     QComboBox* family = nullptr;
     QComboBox* flavor = nullptr;

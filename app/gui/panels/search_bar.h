@@ -20,12 +20,12 @@ namespace bubblescope::gui {
 /// Search field over the timeline, with a list of results. Accepts names, locations such as "rank 3", and queries (see
 /// parseOpQuery()). Searches in the background while the user types. The arrow keys select a result, Return shows it,
 /// and Escape closes the bar. All results of a query are marked on the timeline until the selection is cleared. step()
-/// visits them one by one, even while the bar is closed.
+/// iterates over them, even while the bar is closed.
 class SearchBar : public QFrame {
     Q_OBJECT
 
 public:
-    /// Maximum number of marked items, which step() visits. If there are more, the longest are used.
+    /// Maximum number of marked results. If there are more, only the longest are marked.
     static constexpr std::size_t kMaxItems = 2000;
 
     SearchBar(ViewState& state, QWidget* parent);
@@ -38,9 +38,9 @@ public:
     void step(int direction);
     [[nodiscard]] QLineEdit& line() { return *line_; }
     [[nodiscard]] QListWidget& list() { return *list_; }
-    /// Such as "3 of 47".
+    /// Text such as "3 of 47".
     [[nodiscard]] QString counter() const;
-    /// Marks the results again, after other items have been marked.
+    /// Restores the marks after other items have been marked.
     void markAgain() { mark(); }
 
 signals:
@@ -82,8 +82,8 @@ private:
     QListWidget* list_;
     QLabel* hint_;
     Found found_;
-    bool marked_ = false; ///< true if the marks on the timeline are from this bar
-    int at_ = -1;         ///< index of the last shown result, in the query's items or in the list
+    bool marked_ = false; ///< true if this bar has set the marks on the timeline
+    int at_ = -1;         ///< index of the last shown result in the query's items or in the list
 };
 
 } // namespace bubblescope::gui

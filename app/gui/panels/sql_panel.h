@@ -52,7 +52,7 @@ private:
     void showRows(Result<Rows> rows);
     void clear();
     void goTo(const QModelIndex& index);
-    /// Slice that a row refers to; none if there is no such column.
+    /// Slice that a row refers to; none if the row does not contain a slice.
     [[nodiscard]] ItemRef sliceIn(int row) const;
 
     ViewState& state_;
@@ -64,7 +64,7 @@ private:
     QueryRowsModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
-    std::set<std::string> read_; ///< tables from which the visible rows come
+    std::set<std::string> read_; ///< tables of the displayed rows
 };
 
 } // namespace bubblescope::gui

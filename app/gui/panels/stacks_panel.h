@@ -74,7 +74,7 @@ private:
     StackTree tree_;
     std::optional<StringId> name_;
     std::vector<SliceId> slices_; ///< slices with the selected name
-    bool goes_ = false;           ///< true while the timeline is moved to a slice in the list
+    bool goes_ = false;           ///< true while the panel itself moves the timeline to a slice
     QLabel* title_;
     FlameGraph* graph_;
     QTabWidget* tabs_;

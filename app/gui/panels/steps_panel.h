@@ -25,7 +25,7 @@ private:
 
     ViewState& state_;
     FillWhenVisible* fill_;
-    std::vector<TimeRange> marked_; ///< visible steps of a trace without a pipeline
+    std::vector<TimeRange> marked_; ///< displayed steps of a trace without a pipeline
 };
 
 } // namespace bubblescope::gui

@@ -21,7 +21,7 @@ public:
     explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
 
     void show(const Session* session);
-    /// Selects the short form, which has the letters from the ops' labels instead of names.
+    /// Selects the short form, with op letters instead of names.
     void setShort(bool on);
     /// Draws the legend at the origin in the size of sizeHint(), for image files.
     void draw(QPainter& painter) const;
@@ -42,7 +42,7 @@ private:
     [[nodiscard]] const QString& textOf(const Entry& entry) const { return short_ ? entry.brief : entry.text; }
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
-    /// Number of lines: two if a single line would make the window too wide. Entries are in column-major order.
+    /// Number of lines: two if a single line would make the window too wide. Entries are arranged in columns.
     [[nodiscard]] std::size_t lines() const;
     [[nodiscard]] int lineHeight() const;
     [[nodiscard]] int columnWidth(std::size_t column) const;
@@ -96,7 +96,7 @@ private:
     std::vector<Figure> figures_;
     Legend* legend_;
     QString finding_;  ///< complete text; the label may be elided
-    QString schedule_; ///< tooltips of schedule and step time, without the hidden figures
+    QString schedule_; ///< tooltips of schedule and step time without the hidden figures
     QString wall_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;

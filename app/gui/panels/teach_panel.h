@@ -18,16 +18,16 @@ class QTabWidget;
 
 namespace bubblescope::gui {
 
-/// Lets the user specify how to find the pipeline of a trace: by op names derived from examples, or by the schedule.
-/// While the user edits an example's description, the panel shows the matching slices. GUI thread only.
+/// Lets the user specify the pipeline of a trace, either with examples of op names or with the schedule. While the user
+/// edits an example's description, the panel shows the matching slices. GUI thread only.
 class TeachPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit TeachPanel(QWidget* parent = nullptr);
 
-    /// Keeps the existing rules if the same files are opened again. The panel is hidden for traces with steps and for
-    /// previews, because rules require the complete trace.
+    /// Keeps the existing rules if the same files are opened again. The panel is hidden for traces with steps, and for
+    /// previews because rules require the complete trace.
     void setSession(SessionPtr session);
     /// Sets the slice that serves as the example.
     void setExample(SliceId slice);
@@ -70,7 +70,7 @@ private:
     std::optional<TaughtOp> stated_;
     TaughtMatches stated_matches_;
     std::vector<TaughtOp> ops_;
-    std::vector<TaughtMatches> matches_; ///< matching slices for each of ops_
+    std::vector<TaughtMatches> matches_; ///< matching slices for each op in ops_
     BackgroundJob job_;
 
     QTabWidget* tabs_;

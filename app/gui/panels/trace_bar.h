@@ -9,8 +9,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// Bar above a trace without steps. It shows the reason why no pipeline was found and buttons to specify one, or
-/// indicates that only the first part of the trace has been loaded. Hidden for other traces.
+/// Bar above a trace without steps. Shows why no pipeline was found, with buttons to specify one, or indicates that
+/// only the first part of the trace is loaded. Hidden for other traces.
 class TraceBar : public QFrame {
     Q_OBJECT
 

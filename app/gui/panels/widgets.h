@@ -51,8 +51,8 @@ protected:
     }
 };
 
-/// Sets text that changes often, such as a count. The label keeps its size as long as the text fits, to avoid a layout
-/// of the complete window, unless the text has become much shorter. In a column layout, the label needs an alignment.
+/// Sets text that changes often, such as a count. To avoid a layout of the complete window, the label keeps its size as
+/// long as the text fits and is not much shorter. In a column layout, the label needs an alignment.
 inline void setSteadyText(QLabel& label, const QString& text) {
     if (label.text() == text) return;
     label.setText(text);
@@ -74,9 +74,9 @@ struct FormFields {
     [[nodiscard]] QDoubleSpinBox* time(const char* name, const QString& label, double ms) const;
 };
 
-/// Delays filling a panel until it is visible. Changes mark a hidden panel as stale, and it is filled once it becomes
-/// visible. Watched runs change several times per second, and filling hidden tables would use most of the CPU time.
-/// Owned by the panel; GUI thread only.
+/// Delays filling a panel until it is visible. A change marks a hidden panel as stale, and the panel is filled when it
+/// becomes visible. Watched runs change several times per second, and filling hidden tables would use most of the CPU
+/// time. Owned by the panel; GUI thread only.
 class FillWhenVisible : public QObject {
 public:
     /// `panel` becomes the parent of this object. `fill` is not called before the first markStale().
@@ -124,8 +124,8 @@ void addAll(Box& box, std::initializer_list<QWidget*> widgets) {
 /// Returns a colour legend as rich text for a label.
 [[nodiscard]] QString colourKey(const std::vector<std::pair<QColor, QString>>& entries);
 
-/// Makes a column fill the remaining space, but at least `least` pixels. In a narrow table, the user scrolls to the
-/// other columns.
+/// Makes a column use the remaining width, but at least `least` pixels. A narrow table scrolls to show the other
+/// columns.
 void fillWithColumn(QTableView& table, int column, int least);
 
 /// Applies the common style of tables: large cells, no grid, selection by row.

@@ -11,8 +11,8 @@ class QPushButton;
 
 namespace bubblescope::gui {
 
-/// Dialog that asks for an address, fetches the traces from there, and offers a retry if this fails. Working addresses
-/// are stored for later.
+/// Dialog that asks for an address, fetches the traces from it, and offers a retry after a failure. Addresses that
+/// worked are stored.
 class RemoteDialog : public QDialog {
     Q_OBJECT
 

@@ -23,7 +23,7 @@ struct RemoteAddress {
 };
 
 /// Runs `bubblescope extract` on the other machine over ssh, and fetches the extracts, which are small. Reconnects if
-/// the connection is lost. If this program ends, the other machine stops and deletes its files. GUI thread only.
+/// the connection is lost. If this program ends, the remote process stops and deletes its files. GUI thread only.
 class RemoteTrace : public QObject {
     Q_OBJECT
 
@@ -59,7 +59,7 @@ private:
     QString folder_;
     QProcess ssh_;
     QProcess unpack_;
-    QByteArray error_output_; ///< only the last part of the output
+    QByteArray error_output_; ///< only the end of the output
     QByteArray line_;         ///< incomplete line of output
     qint64 received_ = 0;
     qint64 whole_ = 0;

@@ -13,8 +13,8 @@
 
 namespace bubblescope::gui {
 
-/// All colours of the app. Colours of ops differ in both hue and lightness, so that colour-blind users can distinguish
-/// them, as well as readers of greyscale prints.
+/// All colours of the app. Op colours differ in both hue and lightness, so that they can be distinguished by
+/// colour-blind users and in greyscale prints.
 struct Theme {
     bool dark = false;
     QPalette palette;
@@ -34,7 +34,7 @@ struct Theme {
     QColor bad;     ///< for observed values that exceed the closed form
     QColor message; ///< background of error messages
     QColor message_line;
-    std::array<QColor, kRoleCount> roles; ///< by Role; stored because every shape of every frame needs them
+    std::array<QColor, kRoleCount> roles; ///< by Role; in an array because they are read for every shape
 
     /// Colour of a role. Higher chunks of `chunks` are mixed with the background of the timeline. A negative chunk
     /// selects the mean of all chunks.
@@ -56,7 +56,7 @@ struct Theme {
 [[nodiscard]] const Theme& colourBlindTheme();
 [[nodiscard]] const Theme& colourBlindDarkTheme();
 
-/// Colour for a piece of a rank's time: timeline colours for ops, and tones that also differ in lightness for causes.
+/// Colour of a piece of a rank's time: the timeline colour for ops, or a tone with distinct lightness for causes.
 [[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
 [[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
 
@@ -72,7 +72,7 @@ class ThemeManager : public QObject {
 
 public:
     explicit ThemeManager(QObject* parent = nullptr);
-    /// Provides a fixed theme without applying it to the application.
+    /// Creates a fixed theme that is not applied to the application.
     explicit ThemeManager(const Theme& theme) : theme_(&theme), system_is_dark_(theme.dark) {}
 
     void choose(ThemeChoice choice);

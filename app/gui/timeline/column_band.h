@@ -33,7 +33,7 @@ public:
             colours_[static_cast<std::size_t>(column)] = colour;
         } while (++column < end);
     }
-    /// Must be called before other shapes are drawn over these columns.
+    /// Draws pending columns. Must be called before other shapes are drawn over them.
     void settle(int begin, int end) {
         if (height_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {

@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 
 /// Parts of a pixel column from bottom to top: ops, exposed transfers (Role::Send), idle time (Role::Bubble), and waits
-/// for other replicas. The rest of the column is outside of steps.
+/// for other replicas. The rest of the column is not part of any step.
 inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::BackwardInput, Role::BackwardWeight,
                                         Role::Optimizer, Role::Send,     Role::Bubble,        Role::ReplicaWait};
 
@@ -18,15 +18,15 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
     return role <= Role::Optimizer;
 }
 
-/// Distributes `pixels` over the parts of a column of `length` in proportion to their time, with the largest
-/// remainder method. The ops in total, and the other parts in total, receive at least one pixel if their time is not
-/// 0. This pixel is taken from the rest outside of steps or, if there is none, from the part that most exceeds its
+/// Distributes `pixels` over the parts of a column of `length` in proportion to their time, with the largest remainder
+/// method. All ops together receive at least one pixel if their time is not 0, as do all other parts together. That
+/// pixel is taken from time outside of steps or, if there is none, from the part with the largest excess over its
 /// share.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 
 /// Adjacent pixel columns in a row with the same content: a stack of the rank's activities; see kStackOrder. The rest
-/// of the height is outside of steps.
+/// of the height is time outside of steps.
 struct StackPiece {
     int row = 0;
     int begin = 0; ///< first column, from the left edge of the plot
@@ -44,7 +44,7 @@ struct StackPiece {
     friend bool operator==(const StackPiece&, const StackPiece&) = default;
 };
 
-/// Iterates over the time of a lane from left to right.
+/// Scans the spans of a lane from left to right.
 class LaneCursor {
 public:
     LaneCursor(const Lane& lane, TimeNs begin);
@@ -72,7 +72,7 @@ private:
     TimeNs covered_;
 };
 
-/// Iterates over the time of a line from left to right, column by column.
+/// Scans the spans of a line from left to right, column by column.
 class LineCursor {
 public:
     LineCursor(const Lanes& lanes, std::size_t line, TimeNs begin);
@@ -100,7 +100,7 @@ private:
     TimeNs begin_; ///< start of the column
     TimeNs end_;
     std::size_t begin_next_; ///< index of the first op that has not started at begin_
-    Lane::Overhang known_;   ///< overhang of the ops at known_time_, stored because adjacent columns share a border
+    Lane::Overhang known_;   ///< overhang of the ops at known_time_, cached because adjacent columns share a border
     TimeNs known_time_{TimeNs::min()};
 };
 

@@ -59,7 +59,7 @@ enum class Command : std::uint8_t {
 
 struct CommandInfo {
     Command command;
-    /// The first key is shown in menus; the others are the keys in other programs. Qt::Key_unknown = none.
+    /// The first key is shown in menus; the others are familiar from other programs. Qt::Key_unknown = none.
     std::array<QKeyCombination, 3> keys;
     const char* text; ///< untranslated; see commandText()
 };

@@ -13,11 +13,11 @@ namespace bubblescope::gui {
 /// pieces. The input must outlive the object.
 class StackRows {
 public:
-    /// The visible compact rows. Each pixel column shows the shares of the rank's activities during its time, at every
-    /// zoom. Empty unless rows are compact.
+    /// The visible compact rows. At every zoom, each pixel column shows the shares of the rank's activities during that
+    /// time. Empty unless rows are compact.
     [[nodiscard]] static StackRows compact(const GeometryInput& input);
-    /// Strips in the headers of folded groups, which show the mean of the lines in the group. For wide views of large
-    /// groups, they are computed for several pixels at a time.
+    /// Strips in the headers of folded groups, which show the mean of the group's lines. In wide views of large groups,
+    /// strips are computed for several pixels at a time.
     [[nodiscard]] static StackRows strips(const GeometryInput& input);
 
     /// From top to bottom.
@@ -47,8 +47,8 @@ private:
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
-/// Draws strips, as many row names as fit, and the ops and bubbles of compact rows. The latter only in vector formats;
-/// RowPainter draws them into images.
+/// Draws strips, as many row names as fit, and in vector formats also the ops and bubbles of compact rows. In images,
+/// RowPainter draws these.
 class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);
@@ -68,7 +68,7 @@ private:
     QFont small_;
 };
 
-/// Number of rows per displayed name, for the given heights of rows and names: 1, 2, 4, 8 and so on.
+/// Interval between displayed names for these heights, in rows: 1, 2, 4, 8 and so on.
 [[nodiscard]] int nameEvery(int row_height, int name_height);
 
 } // namespace bubblescope::gui

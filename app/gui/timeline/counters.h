@@ -25,8 +25,8 @@ struct CounterValues {
     [[nodiscard]] std::vector<double> columnMaxima(const TimeScale& scale, double device_pixel_ratio) const;
 };
 
-/// Bars of these heights at the bottom of a lane, one per pixel column. Adjacent bars of the same height are merged;
-/// bars of height 0 are omitted.
+/// Bars at the bottom of a lane, with one height per pixel column. Adjacent bars of the same height are merged; bars of
+/// height 0 are omitted.
 [[nodiscard]] std::vector<QRectF> barsOf(const std::vector<double>& heights, double device_pixel_ratio, double bottom);
 
 /// Values of a counter on a line. Times are on the views' clock.
@@ -36,13 +36,13 @@ struct CounterLane {
     std::vector<double> values;
     double maximum = 0; ///< maximum of the values and 0
     double minimum = 0; ///< minimum of the values and 0
-    QString maximum_op; ///< for memory: the op that runs at the first maximum, or the next one; may be empty
+    QString maximum_op; ///< for memory: op that runs at the first maximum or starts next; may be empty
 
     [[nodiscard]] CounterValues over() const { return {times, values}; }
     [[nodiscard]] double at(TimeNs time) const { return over().at(time); }
 };
 
-/// Counters of each line: its activations, derived from the order of the ops in units of one forward op, and the
+/// Counters of each line: the activations that follow from the order of its ops, in units of one forward op, and the
 /// counters of its process in the trace. Immutable.
 class CounterLanes {
 public:
@@ -63,7 +63,7 @@ private:
 /// not contain units.)
 [[nodiscard]] QString counterText(double value, const QString& name);
 
-/// Adjacent pixels of the same height; see barsOf().
+/// A bar for adjacent pixels of the same height; see barsOf().
 struct CounterShape {
     QRectF rect; ///< position in the plot, at the bottom of the lane
     int row = 0;

@@ -14,7 +14,7 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Draws the names of raw lanes. In vector formats, also draws the lanes; in images, RowPainter draws them.
+    /// Draws the names of raw lanes. In vector formats, also draws the lanes, which RowPainter draws in images.
     void paintRaw();
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the position between the observed step (0) and the reference (1).
@@ -23,8 +23,8 @@ public:
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
     void paintRawNames();
-    /// Calls `paint` for each row. Its argument is a function that returns the position of a lane's name in the header,
-    /// or nothing if the name is not visible.
+    /// Calls `paint` for each row. The argument of `paint` returns the position of a lane's name in the header, or
+    /// nothing if the name is not visible.
     template <class Paint>
     void paintNames(int height, const Paint& paint);
 
@@ -77,7 +77,7 @@ private:
     int captions_ = 0;
 };
 
-/// Colour of an op in the lower timeline that differs from the op of the open run.
+/// Colour of an op in the lower timeline that differs from the same op of the open run.
 [[nodiscard]] QColor opChangeColour(const Theme& theme, OpChange change);
 
 /// Distance between two captions in logical pixels.

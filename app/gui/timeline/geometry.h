@@ -27,7 +27,7 @@ struct LaneBand {
     int height = 0;
 };
 
-/// Content of rows in addition to the lanes for ops, and the selection of rows.
+/// Selection of rows, and their content in addition to lanes for ops.
 struct RowExtras {
     /// A raw lane that an unfolded line shows.
     struct RawShown {
@@ -37,7 +37,7 @@ struct RowExtras {
     bool reference = false;                            ///< true if there is a band for the reference below the ops
     std::vector<std::vector<RawShown>> raw_lanes{};    ///< raw lanes per line; lines without an entry are folded
     std::vector<std::vector<RawShown>> pinned_lanes{}; ///< lanes per line that PlannedRow::tracks_of shows
-    std::vector<int> counters{};                       ///< number of counters per line; not in compact rows
+    std::vector<int> counters{};                       ///< number of counters per line, except in compact rows
     int height = 0;                                    ///< requested height of the op band; 0 = automatic
     bool transfers = true;                             ///< true if there are bands for transfers
     std::optional<std::vector<PlannedRow>> rows{};     ///< if empty, all lines in order
@@ -85,7 +85,7 @@ public:
     [[nodiscard]] bool compact() const { return compact_; }
     /// Height of a line's row when folded.
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// Value of RowExtras::height for the next larger (1) or smaller (−1) size.
+    /// Value of RowExtras::height that makes rows one size larger (1) or smaller (−1).
     [[nodiscard]] int otherHeight(int direction) const;
     [[nodiscard]] int heightOf(int row) const { return rowTop(row + 1) - rowTop(row); }
     [[nodiscard]] int contentHeight() const { return rowTop(rowCount()); }
@@ -95,11 +95,11 @@ public:
     [[nodiscard]] int rowAt(int y) const;
     [[nodiscard]] std::optional<LaneBand> bandAt(int y) const;
 
-    /// Band of the reference timeline. Its height is 0 without a reference and in compact rows.
+    /// Band of the reference timeline. The height is 0 if there is no reference, and in compact rows.
     [[nodiscard]] const LaneBand& reference() const { return reference_; }
 
     [[nodiscard]] int rawCount(int row) const { return static_cast<int>(rawShown(row).size()); }
-    /// Index in the raw lanes of the line of the lane at position `lane` in a row.
+    /// Converts a position in the lanes of a row to an index in the raw lanes of its line.
     [[nodiscard]] int rawLane(int row, int lane) const { return rawShown(row)[static_cast<std::size_t>(lane)].lane; }
     /// Number of rows of slices in the lane at this position.
     [[nodiscard]] int rawRows(int row, int lane) const { return rawShown(row)[static_cast<std::size_t>(lane)].rows; }
@@ -155,7 +155,7 @@ struct TimelineShape {
 /// Total space between a label and the left and right edges.
 inline constexpr double kLabelPadding = 4;
 
-/// Returns the size of a drawn text of one or two lines, in logical pixels.
+/// Returns the size of a text with one or two lines, in logical pixels.
 using TextSize = std::function<QSizeF(const QString&)>;
 
 struct GeometryInput {
@@ -182,19 +182,19 @@ struct GeometryInput {
 /// Visible rows for this input, from top to bottom.
 [[nodiscard]] std::vector<int> visibleRows(const GeometryInput& input);
 
-/// Vertical part of a lane that an op fills, as fractions from the top.
+/// Vertical range of a lane that an op fills, as fractions of the height from the top.
 struct BandPart {
     double from = 0;
     double to = 1;
 
     [[nodiscard]] QRectF of(const QRectF& lane) const;
 };
-/// Part for checks, above and below which the bubble remains visible.
+/// Vertical range for checks, so that the bubble remains visible above and below.
 inline constexpr BandPart kCheckPart{0.25, 0.75};
 /// The two ops of an overlapped pair share the lane, with the forward at the top. Other ops fill the lane.
 [[nodiscard]] BandPart bandPartOf(const Session& session, const ItemRef& item);
 
-/// Rectangle of an item, clipped to the plot and at least one device pixel wide, even if the item is drawn merged with
+/// Rectangle of an item, clipped to the plot and at least one device pixel wide, even if the item is merged with
 /// others. Empty if the item is not visible.
 [[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);
 
@@ -202,15 +202,15 @@ inline constexpr BandPart kCheckPart{0.25, 0.75};
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
                               double x, double y, double slack = 2, bool replay = true);
 
-/// A step of a reference with the interval in which it is drawn. The main step of the overlay is drawn completely, the
-/// steps around it only where they do not overlap with another step. The overlay must outlive the object.
+/// A step of a reference with the interval in which it is drawn. The main step of the overlay is drawn completely;
+/// other steps are drawn only where they do not overlap with another step. The overlay must outlive the object.
 struct ReferencePart {
     int step = 0; ///< see ReferenceStep
     const StepTimeline& timeline;
     const OpChanges* changes = nullptr;
     TimeRange seen;
 };
-/// The main step of the overlay comes first.
+/// Parts of the overlay, with the main step first.
 [[nodiscard]] std::vector<ReferencePart> partsOf(const Session& session, const ReferenceOverlay& reference);
 
 /// Shapes for the ops of the reference in the reference bands. Ops within one device pixel are merged. Linear in the

@@ -11,37 +11,37 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// Cached image of a view, without the parts that depend on the mouse and the selection. As long as the image does not
-/// change, only these parts must be drawn on top of it.
+/// Cached image of a view, without the parts that depend on the mouse and the selection. While the image is unchanged,
+/// only these parts have to be drawn on top of it.
 ///
-/// Copying a large image into the window takes a third of a frame. An image that changes in every frame is therefore
-/// painted directly into the memory of the window, and painted again when it is first needed unchanged. GUI thread
-/// only.
+/// Copying a large image into the window takes a third of the time for a frame. An image that changes in every frame is
+/// therefore painted directly into the memory of the window, and painted again when it is first needed unchanged. GUI
+/// thread only.
 class KeptPicture {
 public:
-    /// Draws the image at the painter's origin. `version` must change with each change of the content. `whole` is true
-    /// if no part of the image is clipped. If the image has to be painted, `paint` is called and must fill an image of
-    /// the given size and pixel ratio with 32 bits per pixel.
+    /// Draws the image at the painter's origin. `version` must be different for different content. `whole` is true if
+    /// no part of the image is clipped. If the image has to be painted, `paint` is called and must fill an image of the
+    /// given size and pixel ratio with 32 bits per pixel.
     void draw(QPainter& painter, std::uint64_t version, const QSize& size, double device_pixel_ratio, bool whole,
               const std::function<void(QImage&)>& paint);
 
 private:
     QImage image_;
-    std::uint64_t kept_ = 0;    ///< version of the content of `image_`
+    std::uint64_t kept_ = 0;    ///< version of the content in `image_`
     std::uint64_t last_ = 0;    ///< the version drawn last
     bool last_repeated_ = true; ///< true if it was drawn more than once; initially true, to cache the first image
 };
 
 /// Cached image of the row names. They do not change while a view is zoomed or panned, and painting a full screen of
-/// text would take a tenth of a frame. GUI thread only.
+/// text would take 10 % of the time for a frame. GUI thread only.
 class KeptNames {
 public:
     /// `corner` is the top left corner of the column of names in a view, and `width` is the width of the column, in
     /// logical pixels. The column extends to the bottom of the view.
     KeptNames(const QPoint& corner, int width) : corner_(corner), width_(width) {}
 
-    /// Copies the names into the image of a view. Returns false if they are not cached in this `version`, which must
-    /// change with their content or style. A painter may be active on the image.
+    /// Copies the names into the image of a view. Returns false if this `version` is not cached. It must change when
+    /// content or style changes. A painter may be active on the image.
     [[nodiscard]] bool show(QImage& image, std::uint64_t version) const;
     /// Caches the names from an image. `version` must not be 0.
     void keep(const QImage& image, std::uint64_t version);
@@ -57,8 +57,8 @@ private:
 };
 
 /// Draws an image at the painter's origin. Uses all cores if no part is clipped (`whole`) and the painter's device is
-/// an image in the same format, such as the memory of a window. With one core, an image of a large window takes several
-/// milliseconds.
+/// an image in the same format, such as the memory of a window. With a single core, this takes several milliseconds for
+/// a large window.
 void drawPicture(QPainter& painter, const QImage& image, bool whole);
 
 } // namespace bubblescope::gui

@@ -11,16 +11,16 @@
 
 namespace bubblescope::gui {
 
-/// View that replaces the timeline while a trace is being loaded. It has one row per track read so far, filled in
-/// proportion to the busy time, and no navigation.
+/// View that replaces the timeline while a trace is being loaded. Shows one row per track read so far, filled in
+/// proportion to the busy time. Does not support navigation.
 class LoadPreviewView : public QWidget {
     Q_OBJECT
 
 public:
     explicit LoadPreviewView(const ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Shows the part read so far. Updates the view only after a change and at most a few times per second, to leave
-    /// the cores to the load. Returns true if there is anything to show.
+    /// Shows the part read so far. Updates the view only after a change and at most a few times per second, so that
+    /// loading can use the cores. Returns true if there is anything to show.
     bool follow(const std::shared_ptr<const LoadPreview>& preview);
 
 protected:
@@ -34,9 +34,9 @@ private:
     const ThemeManager& themes_;
     LoadPreview::Picture picture_;
     std::weak_ptr<const LoadPreview> followed_;
-    std::uint64_t version_ = 0; ///< version of the visible content
+    std::uint64_t version_ = 0; ///< version of the displayed content
     std::size_t columns_ = 0;
-    QElapsedTimer age_; ///< age of the visible content
+    QElapsedTimer age_; ///< age of the displayed content
 };
 
 } // namespace bubblescope::gui

@@ -10,8 +10,8 @@
 
 namespace bubblescope::gui {
 
-/// Adds entries to the menu of the item under the pointer. `context` receives the signals of the actions; after it is
-/// deleted, they have no effect. The menu deletes itself when it closes. The item cannot change while the menu is open.
+/// Adds entries to the menu of the item under the pointer. Actions have no effect after `context`, which receives their
+/// signals, is deleted. The menu deletes itself when it closes. While it is open, the item cannot change.
 class MenuEntries {
 public:
     MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {

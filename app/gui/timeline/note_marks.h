@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 
 /// Mark of a note in the ruler, in logical pixels from the left edge of the plot.
 struct NoteFlag {
-    double left = 0;  ///< start of the note, where the flagpole is drawn if it is visible
+    double left = 0;  ///< start of the note, which is the position of the flagpole
     double right = 0; ///< end of the note, at least `left`
     int note = 0;     ///< index of the note in the list
     double room = 0;  ///< space for the text, up to the next flag or the end of the plot

@@ -37,7 +37,7 @@ private:
     ViewState& state_;
     ThemeManager& themes_;
     Grip grip_ = Grip::None;
-    TimeNs grabbed_{0}; ///< distance from the start of the range to the grabbed position
+    TimeNs grabbed_{0}; ///< distance from the start of the range to the point that was grabbed
     bool moved_ = false;
 };
 

@@ -28,7 +28,7 @@ struct PixelBox {
 /// may write rectangles that do not overlap.
 class PixelCanvas {
 public:
-    /// `image` must have 32 bits per pixel. It must outlive the canvas, and must not be copied during that time.
+    /// `image` must have 32 bits per pixel, outlive the canvas, and not be copied while the canvas exists.
     PixelCanvas(QImage& image, const QRect& plot, double device_pixel_ratio);
 
     void fill(const QRectF& rect, QRgb colour);
@@ -60,7 +60,7 @@ public:
     /// Width of the plot, in device pixels.
     [[nodiscard]] int width() const { return width_; }
     [[nodiscard]] int height() const { return height_; }
-    /// First pixel of a line of device pixels in the plot.
+    /// Pointer to the first pixel of a line of the plot, in device pixels.
     [[nodiscard]] QRgb* line(int y) { return reinterpret_cast<QRgb*>(plot_ + y * stride_); }
 
 private:
@@ -78,8 +78,8 @@ private:
     int height_;
 };
 
-/// Cache for the layout of short texts in one font. Layout is ten times slower than drawing, and during panning, every
-/// frame draws the same names.
+/// Cache for the layout of short texts in one font. Layout takes ten times as long as drawing, and consecutive frames
+/// mostly draw the same names.
 class LabelCache {
 public:
     /// Clears the cache if the font has changed.

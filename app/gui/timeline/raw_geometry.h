@@ -63,12 +63,12 @@ struct ColumnRun {
 
 /// Content of a row of a lane, from left to right: either slices or pixels.
 struct LaneShapes {
-    double top = 0; ///< top of the row
+    double top = 0; ///< top of the row in the plot
     std::vector<SliceShape> slices;
     std::vector<ColumnRun> columns;
 };
 
-/// Position of the nearest edge of a device pixel inside the plot.
+/// Rounds a position to the nearest edge of a device pixel inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
 /// Converts the columns of a lane to shapes that are filled in proportion to the busy time. The lane has the given
@@ -104,12 +104,12 @@ public:
     RawRows& operator=(const RawRows&) = delete;
 
     /// Reads the lanes of a row, and calls `write` for those that are drawn as pixels. The argument of `write` is valid
-    /// only during the call. Linear in the number of pixels, independent of the trace size. Any thread, but each row
-    /// only once at a time.
+    /// only during the call. Linear in the number of pixels, independent of the trace size. Any thread, but not the
+    /// same row concurrently.
     void read(int row, const std::function<void(const LaneShapes&)>& write);
-    /// The lanes read so far that are drawn as slices, with labels. Needs font metrics: GUI thread only; call it once.
+    /// The lanes read so far that are drawn as slices, with labels. GUI thread only (font metrics). Call only once.
     [[nodiscard]] std::vector<LaneShapes> slices();
-    /// Content of all rows, from top to bottom. GUI thread only; must be called only once.
+    /// Content of all rows, from top to bottom. GUI thread only. Call only once.
     [[nodiscard]] std::vector<LaneShapes> all();
 
 private:
@@ -126,7 +126,7 @@ private:
 /// count.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
-/// Rectangle of a slice in its lane; empty if the slice is not visible or its line is folded.
+/// Rectangle of a slice in its lane; empty if the slice is not visible or if its line is folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
 /// The lane that a row shows at a place.
@@ -143,8 +143,8 @@ struct LanePlace {
 };
 [[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
 
-/// Positions of all pixels that contain at least one of the times. `time` returns the time of an element of `list`,
-/// which must be sorted by time.
+/// Positions of all pixels that contain at least one time. `time` returns the time of an element of `list`, which must
+/// be sorted by time.
 template <class List, class Time>
 std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
     std::vector<double> out;
@@ -152,7 +152,7 @@ std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const T
     while (at != std::ranges::end(list) && time(*at) < scale.range.end) {
         const double x = std::floor(scale.x(time(*at)));
         out.push_back(x);
-        // One search per pixel, regardless of the number of times in it.
+        // Requires one search per pixel, regardless of the number of times in the pixel.
         const TimeNs next = std::max(scale.time(x + 1), time(*at) + TimeNs{1});
         at = std::ranges::lower_bound(at, std::ranges::end(list), next, {}, time);
     }

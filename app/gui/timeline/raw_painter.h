@@ -18,7 +18,7 @@ class RawPainter {
 public:
     RawPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}
 
-    /// Draws lanes in vector formats, in which the pixels of a lane become an image.
+    /// Draws lanes in vector formats, where the pixels of a lane are embedded as an image.
     void paint(const std::vector<LaneShapes>& lanes);
     /// Writes the pixels of a lane into an image. Any thread.
     void write(const LaneShapes& lane, PixelCanvas& pixels) const { writeColumns(lane.columns, pixels, lane.top); }

@@ -14,7 +14,7 @@
 
 namespace bubblescope::gui {
 
-/// Fills a rectangle with the hatching for idle time, sharp at any device pixel ratio; as lines in vector formats.
+/// Fills a rectangle with the hatching for idle time. Sharp at any device pixel ratio; lines in vector formats.
 void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio);
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
@@ -32,11 +32,11 @@ public:
         else
             pixels.fillDevice(box, colour(role, chunk));
     }
-    /// Draws the parts of a piece on top of each other from `bottom`, in device pixels from the plot's corner.
+    /// Draws the stacked parts of a piece from `bottom` upwards, in device pixels from the corner of the plot.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
     /// Draws the parts of a piece mixed into one colour, as high as the band, whose height is `height`.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
-    /// Draws a shape over the full height of the band, either as part of the band or by filling directly.
+    /// Draws a shape over the full height of the band, with or without the band depending on the width.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
     /// Mean colour of a column of `height`; the rest of the column counts as background.

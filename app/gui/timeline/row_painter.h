@@ -16,7 +16,7 @@ class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` on this thread to draw outside of the plot; for images, while other threads draw rows.
+    /// Calls `beside` on this thread to draw outside of the plot. In images, other threads draw rows meanwhile.
     void paint(const std::function<void()>& beside = [] {});
     /// Part of a bubble that ops do not cover, where the label is placed.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);
@@ -51,7 +51,7 @@ private:
     QPainter& p_;
     const TimelineFrame& f_;
     std::vector<double> ticks_;
-    std::vector<double> edges_; ///< edges of steps
+    std::vector<double> edges_; ///< positions of the edges between steps
 };
 
 } // namespace bubblescope::gui

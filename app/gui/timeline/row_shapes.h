@@ -16,7 +16,7 @@ struct RowShapes {
     std::vector<TimelineShape> lanes; ///< checks and transfers; spans narrower than a device pixel are merged
 };
 
-/// The visible rows that are not compact. Each is computed when it is drawn. The input must outlive the object.
+/// The visible rows that are not compact. Each row is computed when it is drawn. The input must outlive the object.
 class FullRows {
 public:
     explicit FullRows(const GeometryInput& input);

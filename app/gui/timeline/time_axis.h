@@ -21,7 +21,7 @@ struct TimeScale {
     [[nodiscard]] TimeNs time(double x) const {
         return range.begin + TimeNs{std::llround(x / width * static_cast<double>(range.length().count()))};
     }
-    /// Time per number of pixels, at least 1 ns.
+    /// Duration of this number of pixels, at least 1 ns.
     [[nodiscard]] TimeNs perPixel(double pixels = 1) const {
         const double ns = pixels * static_cast<double>(range.length().count()) / width;
         return TimeNs{std::max<std::int64_t>(1, static_cast<std::int64_t>(ns))};
@@ -31,7 +31,7 @@ struct TimeScale {
 struct Tick {
     double x = 0;
     bool major = false;
-    QString label; ///< empty on minor ticks
+    QString label; ///< empty for minor ticks
 };
 
 /// Ticks at multiples of 1, 2 or 5 times a power of ten, relative to `origin`. Major ticks are at least `label_room`

@@ -43,7 +43,7 @@ protected:
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     /// Invalidates the cached image by assigning a new version, so that it is painted again.
     void invalidate();
-    /// Like invalidate(), but keeps the names of rows, for changes of the range only.
+    /// Like invalidate(), but keeps the cached names of rows. For changes of the time range only.
     void invalidateTime();
     /// Zooms around the pointer, or around the middle of the plot.
     void zoom(double factor);

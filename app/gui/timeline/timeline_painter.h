@@ -15,7 +15,7 @@ class QPainter;
 namespace bubblescope::gui {
 
 /// Dimensions of the timeline's frame, in logical pixels.
-inline constexpr int kHeaderWidth = 148; ///< rank names
+inline constexpr int kHeaderWidth = 148; ///< width of the rank names
 inline constexpr int kStepBandHeight = 20;
 inline constexpr int kTickBandHeight = 22;
 inline constexpr int kRulerHeight = kStepBandHeight + kTickBandHeight;
@@ -29,15 +29,15 @@ struct TimelineFrame {
     int step = 0; ///< index in Run::steps of the current step
     QFont font;
     std::optional<MeshAxis> group{}; ///< axis along which rows are grouped
-    bool names = true;               ///< true if the names of rows must be painted; false if they are from a cache
+    bool names = true;               ///< true if row names must be painted; false if they come from a cache
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
     bool pinned = false;                             ///< true for the pinned rows, which are drawn on top of the rest
     int caption_top = 0;                             ///< below the ruler: top of the captions for the complete view
     PixelCanvas* pixels = nullptr;                   ///< pixels of the image; null for vector formats
-    LabelCache* labels = nullptr;                    ///< for text in `font` …
-    LabelCache* smaller = nullptr; ///< … and in smallFont(font); null for vector formats, which preserve text
+    LabelCache* labels = nullptr;                    ///< for text in `font`; null for vector formats, like the next
+    LabelCache* smaller = nullptr;                   ///< for text in smallFont(font); null for vector formats
 
-    /// True if triangles for folding rows are drawn, which exported pictures do not have.
+    /// True if triangles for folding rows are drawn, which exported pictures do not contain.
     [[nodiscard]] bool controls() const { return pixels != nullptr; }
 };
 
@@ -49,7 +49,7 @@ struct StepSpan {
 };
 [[nodiscard]] std::vector<StepSpan> stepSpans(const TimelineFrame& frame);
 
-inline constexpr double kTickRoom = 96; ///< pixels between labelled ticks
+inline constexpr double kTickRoom = 96; ///< minimum number of pixels between labelled ticks
 
 /// Font for secondary texts.
 [[nodiscard]] QFont smallFont(QFont font);

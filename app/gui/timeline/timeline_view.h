@@ -24,7 +24,7 @@ class NoteStore;
 struct TimelineFrame;
 
 /// Gantt chart of a run. The size of the widget is independent of the length of the trace. Reads and changes
-/// ViewState. The painted base is cached until its content changes, so that hovering and selecting redraw only the
+/// ViewState. The base image is cached until its content changes, so that hovering and selecting redraw only the
 /// overlay.
 class TimelineView : public TimeView {
     Q_OBJECT
@@ -47,14 +47,14 @@ public:
     void setUnfolded(int line, bool unfolded);
     /// Shows counters on each line as soon as they have been computed. Compact rows do not have counters.
     void showCounters(bool on);
-    /// If on, dragging over the ops selects a time range instead of panning the view.
+    /// If enabled, dragging over the ops selects a time range instead of panning the view.
     void setSelecting(bool on);
     [[nodiscard]] bool selecting() const { return selecting_; }
     [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
-    /// Height of the view in which all rows and the ruler fit.
+    /// Height at which the view shows all rows and the ruler.
     [[nodiscard]] int heightOfAll() const;
     [[nodiscard]] ViewState& state() const { return state_; }
     /// The visible rows from top to bottom.
@@ -74,7 +74,7 @@ signals:
     void hitRequested(int direction);
     /// Emitted when the user requests a menu for the item at a point of the screen.
     void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
-    /// Emitted when the user has selected a time range by dragging, which is now ViewState::measured().
+    /// Emitted when the user has selected a time range by dragging. The range is now ViewState::measured().
     void timeRangeChosen();
     void selectingChanged(bool on);
     void filterRequested();
@@ -102,7 +102,7 @@ private:
     [[nodiscard]] int contentY(const QPointF& position) const;
     [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
-    /// Parts that are drawn separately: the pinned rows, and the scrolled rest.
+    /// Parts that are drawn separately: pinned rows and scrolled rows.
     enum class Part : std::uint8_t { Scrolled, Pinned };
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
@@ -161,7 +161,7 @@ private:
     std::shared_ptr<const CounterLanes> counters_;     ///< counters that the row filter accepts
     BackgroundJob counter_job_;
     Kept base_;
-    Kept pinned_;                    ///< like `base_`, for the pinned rows if other rows scroll below them
+    Kept pinned_;                    ///< like `base_`, for pinned rows above scrolled rows
     bool measures_ = false;          ///< true if a time range was measured at the last layout
     std::optional<StepFlows> flows_; ///< flows of the last requested step
     ColumnCache columns_;
