@@ -111,8 +111,8 @@ typedef struct {
     const char* directory;     /* folder for the trace, created if missing; NULL = no trace */
     const char* device;        /* identifies the hardware across restarts, such as a GPU's UUID; NULL = unknown */
     const char* order;         /* order of all ranks in PyTorch's schedule file format; NULL = default */
-    const int32_t* layers;     /* of each of the rank's chunks, instead of layers_per_stage; records then number layers
-                                  within their stage, because those of other ranks are unknown */
+    const int32_t* layers;     /* number of layers per chunk of the rank, instead of layers_per_stage; records then have
+                                  layer numbers within the stage, because other ranks' numbers are unknown */
     const char* kinds;         /* kinds of ops that can be repeated, such as "FB"; NULL = all */
     const int64_t* kept_bytes; /* size of the inputs of one op, per chunk; NULL = unknown */
     int64_t room_bytes; /* limit for inputs kept after activations are freed; 0 = no limit, below 0 = keep none */

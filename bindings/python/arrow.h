@@ -8,8 +8,8 @@
 #include <memory>
 
 // Exports tables through the Arrow PyCapsule interface:
-// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Columns are exported without a copy;
-// their consumer keeps the table alive.
+// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Columns are exported without a copy.
+// The consumer of a column keeps the table alive.
 namespace bubblescope::python {
 
 /// Rows of a table, owned jointly by all Python objects that refer to the table.

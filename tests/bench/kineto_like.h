@@ -12,30 +12,30 @@
 
 namespace bubblescope::bench {
 
-/// Rank `rank` of `dp` pipelines of `pp` stages each, and how many micro-batches all forwards and then all backwards
-/// have.
+/// Position of a rank in `dp` pipelines of `pp` stages, in which all forwards of `microbatches` micro-batches precede
+/// all backwards.
 struct PipelinePlace {
     std::size_t rank = 0;
-    std::size_t pp = 0; ///< 0: no op is annotated
+    std::size_t pp = 0; ///< 0 = ops are not annotated
     std::size_t microbatches = 8;
     std::size_t dp = 1;
 };
 
-/// The annotated op that begins in a slot of time, all of which are as long as one op; empty for a bubble.
+/// Annotation of the op that starts in a time slot; empty for a bubble. Each slot has the length of one op.
 inline std::string annotatedOp(const PipelinePlace& place, std::size_t slot) {
     const std::size_t half = place.microbatches + place.pp - 1;
     const bool backward = slot % (2 * half) >= half;
     const std::size_t stage = place.rank % place.pp;
     const std::size_t waits = backward ? place.pp - 1 - stage : stage;
-    const std::size_t microbatch = slot % half - waits; // beyond all where it is too early
+    const std::size_t microbatch = slot % half - waits; // too large if the slot is before the first op
     if (microbatch >= place.microbatches) return {};
     return fmt::format("PP:{}{}{}", stage, backward ? 'B' : 'F', microbatch);
 }
 
-/// A trace as PyTorch's profiler writes it, made only from numbers: operators on the host, launches, kernels on
-/// two streams with the args that real ones have, and arrows between launch and kernel. About `bytes` long.
+/// A trace similar to those of PyTorch's profiler, generated only from numbers: host operators, launches, kernels on
+/// two streams with realistic args, and flow arrows between launch and kernel. About `bytes` long.
 inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}) {
-    constexpr std::size_t kOpsASlot = 50; // operators
+    constexpr std::size_t kOpsASlot = 50; // operators per slot
     const std::string head = fmt::format(R"json({{"schemaVersion": 1, "baseTimeNanoseconds": 1759251600000000000,
 "distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}}, "displayTimeUnit": "ms",
 "traceEvents": [
@@ -69,7 +69,7 @@ inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}
         const int stream = i % 2 == 0 ? 7 : 20;
         if (place.pp > 0) {
             const std::string op = annotatedOp(place, i / kOpsASlot);
-            if (op.empty()) continue; // time passes
+            if (op.empty()) continue; // leaves the slot empty
             if (i % kOpsASlot == 0) {
                 fmt::format_to(to,
                                "  {{\n    \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"{}\", \"pid\": 4242,"
@@ -91,11 +91,11 @@ inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}
     return out.append(kTail);
 }
 
-/// Such a trace after a tool merged or edited it: on one line, names of rows first, with another key in front.
+/// The same kind of trace after a tool has edited it: on one line, row names first, with another key at the start.
 inline std::string merged(std::string_view trace) {
     std::string out;
     out.reserve(trace.size());
-    bool in_text = false; // these traces hold no escapes
+    bool in_text = false; // these traces do not contain escape sequences
     for (const char letter : trace) {
         if (letter == '"') in_text = !in_text;
         if (in_text || (letter != ' ' && letter != '\n')) out += letter;
@@ -105,7 +105,7 @@ inline std::string merged(std::string_view trace) {
                       R"({"name":"thread_name","ph":"M","ts":0,"pid":4242,"tid":4242,"args":{"name":"python"}},)");
 }
 
-/// Such a trace after a tool sorted its events by something else than time.
+/// The same kind of trace after a tool has sorted its events by a key other than time.
 inline std::string shuffled(std::string_view trace) {
     const std::string_view border = "\n  },\n";
     const std::size_t begin = trace.find('[', trace.find("\"traceEvents\"")) + 2;

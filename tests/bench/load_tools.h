@@ -19,12 +19,12 @@ inline double threadSeconds(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// As above, for all threads.
+/// Processor time of all threads.
 inline double processSeconds() {
     return threadSeconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/// For the process that a status file of /proc describes; 0 if there is none.
+/// Resident memory according to a status file in /proc; 0 if there is no such file.
 inline long residentKilobytes(const std::string& file = "/proc/self/status", std::string_view which = "VmRSS:") {
     std::ifstream status(file);
     for (std::string word; status >> word;) {
@@ -34,7 +34,7 @@ inline long residentKilobytes(const std::string& file = "/proc/self/status", std
     return 0;
 }
 
-/// A rank's part of a step as its recorder writes it, that much later than in the timeline.
+/// Records of a rank's part of a step, as its recorder writes them, shifted to a later time.
 inline std::vector<profiler::SliceRecord> recordsOf(const StepTimeline& shape, Rank rank, TimeNs later, int step) {
     std::vector<profiler::SliceRecord> records;
     for (TimelineOp op : shape.ranks[rank.index()]) {

@@ -9,7 +9,7 @@
 
 namespace bubblescope::bench {
 
-/// An SQLite export as Nsight Systems writes it, with `kernels` kernels on four streams of each of two devices.
+/// Writes an SQLite export like those of Nsight Systems, with `kernels` kernels on four streams of each of two devices.
 inline void writeNsysLike(const std::filesystem::path& file, std::size_t kernels) {
     constexpr long long kProcess = 5LL << 24;
     std::filesystem::remove(file);

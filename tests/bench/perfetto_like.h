@@ -11,8 +11,8 @@
 
 namespace bubblescope::bench {
 
-/// A Perfetto trace of `slices` slices as recorders write them: in order of time, on 4 processes with 6 threads each,
-/// names and categories interned, two levels deep, every fourth slice with two args.
+/// A Perfetto trace of `slices` slices like those of recorders: in time order, on 4 processes with 6 threads each, with
+/// interned names and categories, two levels deep, and two args in every fourth slice.
 inline std::string perfettoLike(std::size_t slices) {
     constexpr std::uint64_t kThreads = 24;
     perfetto::Encoder encoder(1);

@@ -26,7 +26,7 @@ enum class FaultKind {
 inline constexpr int kFaultKinds = 9;
 [[nodiscard]] std::string faultName(FaultKind kind);
 
-/// The planted fault. Fields that a kind does not need keep their defaults.
+/// The planted fault. Fields that do not apply to its kind keep their defaults.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Rank rank;
@@ -34,19 +34,19 @@ struct Fault {
     Chunk chunk;
     Op op;
     int step = 0;
-    double size = 0; ///< share by which times are longer; of a clock its offset in ns
+    double size = 0; ///< relative increase of times; for a clock, its offset in ns
 };
 
 struct Job {
     Run run;
     Fault fault;
-    double cost = 0; ///< by what share of a step it makes the steps longer that it touches
+    double cost = 0; ///< relative increase of the affected steps
 };
 
-/// A random run of a schedule, `seed` after `seed` the same, with a fault of this kind.
+/// A random run of a schedule with a fault of this kind, reproducible by `seed`.
 [[nodiscard]] Job makeJob(const ScheduleSpec& spec, FaultKind kind, std::uint64_t seed);
 
-/// True if a finding is of a kind that tells this fault, and names its rank, and its op, chunk, link or step.
+/// True if a finding has a kind that matches the fault, and names its rank and its op, chunk, link or step.
 [[nodiscard]] bool blames(const Anomaly& anomaly, const Job& job);
 
 } // namespace bubblescope::campaign

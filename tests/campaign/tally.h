@@ -8,10 +8,10 @@
 
 namespace bubblescope::campaign {
 
-/// Faults that cost a step less need not be found.
+/// Faults that cost less of a step may remain undetected.
 inline constexpr double kCostThatCounts = 0.03;
 
-/// True where BUBBLESCOPE_CAMPAIGN=full is set: many runs of each kind.
+/// True if BUBBLESCOPE_CAMPAIGN=full is set, which selects many runs of each kind.
 [[nodiscard]] bool full();
 
 [[nodiscard]] std::vector<ScheduleSpec> schedules();
@@ -22,16 +22,16 @@ inline constexpr double kCostThatCounts = 0.03;
 /// Counts the planted faults that were found, and the ranks that the findings name.
 class Tally {
 public:
-    /// Prints a job whose fault was not found, or blamed on somebody else.
+    /// Prints a job whose fault was not found or was attributed to a different rank.
     void add(const Job& job, const RunReport& report, const std::string& where);
     void print() const;
 
-    [[nodiscard]] int due() const; ///< faults that cost enough, or whose kind is reported at any cost
+    [[nodiscard]] int due() const; ///< number of faults that cost enough, or whose kind is reported at any cost
     [[nodiscard]] int told() const;
     [[nodiscard]] int
-    blamedFirst() const; ///< of the found ones: the most expensive finding names the right rank and op
-    /// The error of the findings' costs, as a share of the time that the steps save without the fault: the median over
-    /// all faults whose finding states a cost.
+    blamedFirst() const; ///< number of found faults for which the most expensive finding names the right rank and op
+    /// Error of the findings' costs, relative to the time that the steps save without the fault: the median over all
+    /// faults whose finding has a cost.
     [[nodiscard]] double costError() const;
 
 private:

@@ -16,7 +16,7 @@ namespace bubblescope::test {
 
 inline constexpr const char* kPython = "/usr/bin/python3";
 
-/// Python jobs, recorded as they are. The frameworks are fakes of the same shape, in the folder of job.py.
+/// Records unmodified Python jobs. The frameworks are fakes with the same interface, in the folder of job.py.
 class Adapters : public testing::Test {
 protected:
     void SetUp() override {
@@ -27,7 +27,7 @@ protected:
         return "export PYTHONDONTWRITEBYTECODE=1 JOB='" BUBBLESCOPE_TEST_FAKES "/job.py' PY=" + std::string(kPython) +
                "; ";
     }
-    /// `words` runs in a shell, where $JOB is Python with the job's file, and both ranks of a pipeline if `ranks` is 2.
+    /// Runs `words` in a shell, where $JOB is Python with the job's file; with `ranks` 2, both ranks of a pipeline.
     ProgramResult record(const std::string& words, int ranks = 1, std::vector<std::string> options = {}) {
         std::vector<std::string> command{"record", "--out", dir()};
         command.insert(command.end(), options.begin(), options.end());
@@ -45,7 +45,7 @@ protected:
         const auto read = slicesIn(dir());
         return read.ok() ? read.value() : std::map<std::string, int>();
     }
-    /// Two ranks with two stages each: each op and transfer twice.
+    /// Slices of two ranks with two stages each, in which each op and transfer occurs twice.
     [[nodiscard]] static std::map<std::string, int> slicesOfFourStages(int microbatches) {
         std::map<std::string, int> names;
         for (int microbatch = 0; microbatch < microbatches; ++microbatch) {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// A program's copy of NVTX, as far as the tests' job uses it, for builds that do not find NVTX's headers: loads the
-/// tool that the environment names, and calls what it put into the tables.
+/// A replacement for a program's copy of NVTX, for builds without NVTX's headers: loads the tool in the environment
+/// variable and calls the functions in its tables, as far as the job of the tests uses them.
 namespace nvtx_client {
 
 namespace abi = bubblescope::profiler::nvtx::abi;

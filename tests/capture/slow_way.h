@@ -19,10 +19,10 @@
 
 namespace bubblescope::test {
 
-/// A way to a program that listens on this machine on which little passes at a time: for one connection.
+/// A slow connection to a program on this machine, for one client.
 class SlowWay {
 public:
-    /// `to` is "HOST:PORT"; of what is sent there `bytes` pass in a tenth of a second.
+    /// `to` is "HOST:PORT". At most `bytes` bytes per 0.1 s are passed on to it.
     SlowWay(const std::string& to, std::size_t bytes) : bytes_(bytes), over_(::eventfd(0, EFD_CLOEXEC)) {
         listener_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_in own = onLoopback(0);

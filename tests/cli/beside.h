@@ -18,7 +18,7 @@
 
 namespace bubblescope::test {
 
-/// A program that runs at the same time as the test; killed by the destructor if it still runs.
+/// A program that runs concurrently with the test. The destructor kills the program if it is still running.
 class Beside {
 public:
     Beside(const std::vector<std::string>& words, const std::string& out) {

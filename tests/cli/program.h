@@ -14,12 +14,12 @@ struct ProgramResult {
     std::string out;
     std::string err;
 
-    /// stdout as exactly one JSON document; the test fails if it is not one.
+    /// Parses stdout as exactly one JSON document; otherwise, the test fails.
     [[nodiscard]] nlohmann::json json() const;
 };
 
-/// Runs the built `bubblescope` with these arguments and waits for its end. `input` is the file that is its standard
-/// input; none if empty.
+/// Runs the built `bubblescope` with these arguments and waits for it to end. `input` is a file for its standard input;
+/// empty = none.
 [[nodiscard]] ProgramResult runProgram(const std::vector<std::string>& arguments, const std::string& input = {});
 
 } // namespace bubblescope::test

@@ -17,10 +17,10 @@
 
 namespace bubblescope::fuzz {
 
-/// The name of an input in errors: every error states the file.
+/// Name of the input in errors, because every error must contain the file.
 inline const std::string kInput = "the-input";
 
-/// A reader did what its header says it never does.
+/// Thrown if a reader violates a guarantee in its header.
 class BrokenPromise : public std::logic_error {
 public:
     using std::logic_error::logic_error;
@@ -28,11 +28,11 @@ public:
 
 void require(bool holds, const char* promise);
 
-/// An error of kind Input, with the name of the input and the fault.
+/// Checks that an error has kind Input and contains the name of the input and the problem.
 void checkError(const Error& error, std::string_view name = kInput);
 
-/// The promises of Trace: columns and tables of one size, ids in range, slices in order and nested, times within the
-/// span. `problems` may say of a trace that its slices could not be nested.
+/// Checks the guarantees of Trace: columns and tables of equal size, ids in range, slices in order and nested, times
+/// within the span. `problems` may report that slices of the trace could not be nested.
 void checkTrace(const Trace& trace, const std::vector<Diagnostic>& problems);
 
 struct Loaded {
@@ -40,8 +40,8 @@ struct Loaded {
     std::vector<Diagnostic> problems;
 };
 
-/// Runs one reader on a builder of its own. The trace is checked; nothing if the reader refused the input. A library
-/// that the reader uses may take up to `library_bytes` for any input.
+/// Runs one reader on a new builder and checks the trace; nothing is checked if the reader rejects the input. For any
+/// input, the reader's library may allocate up to `library_bytes`.
 using ReadInput = std::function<Status(TraceBuilder&, DiagnosticLog&, LoadProgress&)>;
 [[nodiscard]] std::optional<Loaded> load(std::string_view bytes, const ReadInput& read, std::size_t library_bytes = 0);
 

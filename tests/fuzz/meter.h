@@ -7,13 +7,13 @@
 namespace bubblescope::fuzz {
 
 struct Used {
-    std::size_t peak = 0;      ///< bytes that were allocated at a time, beyond those before
-    std::size_t allocated = 0; ///< bytes in all
-    /// Branches taken in the readers; only where they are built with counters (the fuzz preset), else 0.
+    std::size_t peak = 0;      ///< maximum number of bytes allocated at a time
+    std::size_t allocated = 0; ///< total number of allocated bytes
+    /// Number of branches taken in the readers if they are built with counters (the fuzz preset), otherwise 0.
     std::uint64_t branches = 0;
 };
 
-/// Measures from its construction on. One at a time in a process.
+/// Measures from its construction on. Only one instance per process at a time.
 class Meter {
 public:
     Meter();
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] Used used() const;
 };
 
-/// The limit for an input of a given size: a constant, plus an amount for each byte.
+/// Limit for an input of a given size: a constant plus an amount per byte.
 struct Bounds {
     std::size_t peak_per_byte = 0;
     std::size_t allocated_per_byte = 0;
@@ -34,7 +34,7 @@ struct Bounds {
     std::uint64_t branches = 4'000'000;
 };
 
-/// Throws BrokenPromise if more was used. Prints what was used where BUBBLESCOPE_FUZZ_METER is set.
+/// Throws BrokenPromise if a limit is exceeded. Prints the measurement if BUBBLESCOPE_FUZZ_METER is set.
 void requireLinear(const Used& used, std::size_t input, const Bounds& bounds);
 
 } // namespace bubblescope::fuzz

@@ -6,7 +6,7 @@
 
 namespace bubblescope::fuzz {
 
-/// Numbers and texts off the front of the bytes; zeros and nothing when they are used up.
+/// Extracts numbers and texts from the start of the bytes; returns zeros and empty texts at the end.
 class Portions {
 public:
     explicit Portions(std::string_view bytes) : rest_(bytes) {}

@@ -22,7 +22,7 @@
 /// Runs on an emulated device, with a stand-in for CUPTI that reports what the device runs.
 namespace bubblescope::runtime::test {
 
-/// Knows how long each of the device's synchronisations with the host took, which is what its times can be wrong by.
+/// Measures the duration of each synchronisation between device and host, which is the maximum error of device times.
 class WatchedClock final : public HostClock {
 public:
     [[nodiscard]] TimeNs now() const override {
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    static constexpr std::int64_t kReadings = 10; ///< of a synchronisation
+    static constexpr std::int64_t kReadings = 10; ///< readings per synchronisation
     MonotonicClock clock_;
     mutable std::mutex mutex_;
     mutable std::int64_t readings_ = 0;
@@ -47,13 +47,13 @@ private:
     mutable TimeNs longest_{0};
 };
 
-/// Counts what ran.
+/// Counts the executed work.
 class CountingObserver final : public DeviceObserver {
 public:
     explicit CountingObserver(std::shared_ptr<bubblescope::test::CuptiObserver> to) : to_(std::move(to)) {}
     [[nodiscard]] std::uint32_t called(Kind kind, bool graph) override { return to_->called(kind, graph); }
     void ran(const Work& work) override {
-        // Digests of the weights, and what clears their page.
+        // Digests of the weights, and the operation that clears their page.
         const bool clears_page = work.kind == Kind::Set && work.bytes == DigestPage::kBytes;
         const bool after_the_run = clears_page || std::string_view(work.name).starts_with("Digest");
         if (!after_the_run) ++count;
@@ -78,10 +78,10 @@ struct CuptiRunConfig {
     TimeNs kernel_time{20'000};
     TimeNs launch_time{2'000};
     bool graphs = false;
-    std::optional<TimeNs> forward; ///< paced with this and twice this, if set
+    std::optional<TimeNs> forward; ///< if set, paces the run with this time and twice this time
 };
 
-/// The parts of a run on an emulated device that are examined afterwards.
+/// Parts of a run on an emulated device that tests examine afterwards.
 struct CuptiRun {
     std::shared_ptr<EmulatedDevice> device;
     std::shared_ptr<WatchedClock> clock = std::make_shared<WatchedClock>();

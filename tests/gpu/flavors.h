@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// One of the registry's orders.
+/// One of the orders in the registry.
 struct Flavor {
     std::string family;
     std::string flavor;
@@ -29,7 +29,7 @@ struct Flavor {
 inline std::vector<Flavor> allFlavors() {
     std::vector<Flavor> all;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        if (trainsWithDelay(family.name)) continue; // these run on the CPU only
+        if (trainsWithDelay(family.name)) continue; // these run only on the CPU
         if (family.flavors.empty()) all.push_back({std::string(family.name), ""});
         for (const std::string_view flavor : family.flavors)
             all.push_back({std::string(family.name), std::string(flavor)});
@@ -45,7 +45,7 @@ inline std::string nameOfFlavor(const testing::TestParamInfo<Flavor>& info) {
     return name;
 }
 
-/// The first order of the flavor with that many slices; nothing if it has none.
+/// First order of the flavor with that number of slices; none if there is no such order.
 inline std::optional<Schedule> orderOf(const Flavor& flavor, int slices) {
     for (const int pp : {4, 2, 3}) {
         for (const int microbatches : {6, 8, 4}) {

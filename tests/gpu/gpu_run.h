@@ -24,16 +24,16 @@
 namespace bubblescope::runtime {
 
 struct Measured {
-    std::vector<StepTimeline> steps; ///< without their optimizer ops
-    std::vector<TimeNs> whole;       ///< of each step, from its first op's begin to the end of the last optimizer op
-    std::vector<TimeNs> periods;     ///< from the begin of each step to that of the next
+    std::vector<StepTimeline> steps; ///< without the optimizer ops
+    std::vector<TimeNs> whole;       ///< per step, from the start of its first op to the end of its last optimizer op
+    std::vector<TimeNs> periods;     ///< from the start of each step to the start of the next
     std::vector<double> losses;
-    std::int64_t peak = 0; ///< bytes that the ranks took from the GPU
-    // Where the run checks itself:
+    std::int64_t peak = 0; ///< bytes that the ranks allocated on the GPU
+    // Results of the run's checks:
     std::vector<CheckRecord> mismatches;
-    std::vector<bool> checked; ///< by step: whether it had checks
-    std::int64_t equal = 0;    ///< checks that found nothing
-    std::int64_t left_out = 0; ///< aborted and skipped
+    std::vector<bool> checked; ///< by step: true if the step had checks
+    std::int64_t equal = 0;    ///< number of checks without a difference
+    std::int64_t left_out = 0; ///< number of aborted and skipped checks
 };
 
 inline Schedule scheduleOf(std::string name, int pp, int microbatches, int vpp) {
@@ -54,8 +54,8 @@ public:
         : backend_("cuda", gpu, Storage::Bf16, std::make_shared<MonotonicClock>()), schedule_(std::move(schedule)),
           model_(std::move(model)), times_(std::move(times)), paced_(paced) {}
 
-    /// Gives each rank processors of its own, so that a rank that waits leaves some unused. Where the device cannot,
-    /// the reason goes to standard error, and ranks share all.
+    /// Gives each rank separate processors, so that a waiting rank leaves some of them unused. If the device does not
+    /// support this, prints the reason on stderr, and all ranks share the device.
     void divide() {
         Result<std::unique_ptr<DividedDevice>> made = backend_.divide(schedule_.pp);
         if (made.ok()) {
@@ -65,7 +65,7 @@ public:
         }
     }
 
-    /// Lets it check itself. Where ops take their own time, checks may take `cost` of it.
+    /// Enables checks. If ops are not paced, checks may use a fraction `cost` of the time.
     void check(double cost, std::vector<Fault> faults = {}) {
         AadiffOptions options;
         options.cost = cost;
@@ -173,7 +173,7 @@ private:
     std::vector<std::unique_ptr<profiler::RecordRing>> rings_;
 };
 
-/// The time after which nothing new may begin.
+/// Time after which no new work may start.
 class Budget {
 public:
     explicit Budget(std::optional<int> seconds) {
@@ -189,18 +189,18 @@ inline double seconds(TimeNs time) {
     return static_cast<double>(time.count()) * 1e-9;
 }
 
-/// All steps except the first, which loads kernels and allocates memory.
+/// Median of all steps except the first, which loads kernels and allocates memory.
 inline TimeNs median(std::vector<TimeNs> times) {
     times.erase(times.begin());
     std::ranges::sort(times);
     return times[times.size() / 2];
 }
 
-/// The cost of checks in bubbles: steps of one run with and without them, of a model of this width. Ops take as long as
-/// their kernels.
+/// Measures the cost of checks in bubbles: steps of one run with and without checks, for a model of this width. Ops
+/// take as long as their kernels.
 void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width);
 
-/// A small campaign: a bit is flipped once in what a run checks in its second step, run by run.
+/// A small campaign: flips one bit in a checked value in the second step of each run.
 void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, int width);
 
 } // namespace bubblescope::runtime

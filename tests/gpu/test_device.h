@@ -13,15 +13,15 @@
 
 namespace bubblescope::runtime::test {
 
-/// The accelerator that the tests in this folder run on: an emulated one in every build, and a GPU where there is one.
-/// Each program has its own function. `batches`: one that takes batches of work as one piece. `kernel`: how long each
-/// kernel takes where time is made up.
+/// Accelerator for the tests in this folder: an emulated device in every build, and a GPU if there is one. Each program
+/// defines its own function. `batches` selects an accelerator that accepts batches of work. `kernel` is the duration of
+/// each kernel if times are simulated.
 [[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false, TimeNs kernel = TimeNs{0});
 
-/// Whether its time follows from the schedule alone.
+/// True if device times depend only on the schedule.
 [[nodiscard]] bool timeIsMadeUp();
 
-/// One rank on that device.
+/// Creates the queue of a single rank on the device.
 [[nodiscard]] inline std::shared_ptr<RankQueue> makeQueue(const std::shared_ptr<Accelerator>& device) {
     static MonotonicClock clock;
     auto queue = std::make_shared<RankQueue>(device, std::make_shared<DeviceTime>(*device, clock));
@@ -29,7 +29,7 @@ namespace bubblescope::runtime::test {
     return queue;
 }
 
-/// Values on the way to a device and back, for tests of kernels.
+/// Transfers values to a device and back, for tests of kernels.
 class OnDevice {
 public:
     explicit OnDevice(std::shared_ptr<RankQueue> queue) : queue_(std::move(queue)) {}
@@ -40,7 +40,7 @@ public:
         queue_->device().copyIn(buffer.as<void>(), values.data(), buffer.bytes(), queue_->stream());
         return buffer;
     }
-    /// Row by row, stored as T.
+    /// Stored as T in row-major order.
     template <class T>
     [[nodiscard]] Buffer putRows(const Matrix<float>& matrix) {
         std::vector<T> values(static_cast<std::size_t>(matrix.size()));
@@ -50,7 +50,7 @@ public:
         }
         return put(values);
     }
-    /// Full of what is not a number, so that a value nobody writes shows.
+    /// Initially filled with NaN, so that a missing write is detected.
     template <class T>
     [[nodiscard]] Buffer room(Eigen::Index count) {
         T nan;
@@ -78,7 +78,7 @@ private:
     std::shared_ptr<RankQueue> queue_;
 };
 
-/// As T stores it.
+/// Rounds values as in storage of type T.
 template <class T>
 [[nodiscard]] Matrix<float> rounded(const Matrix<float>& matrix) {
     return matrix.unaryExpr([](float x) {
@@ -103,7 +103,7 @@ private:
     std::normal_distribution<float> normal_{0.0F, 1.0F};
 };
 
-/// How far `values` are from what they should be, relative to the size of that as a whole; infinite for NaN.
+/// Distance of `values` from the expected values, relative to the norm of these; infinite for NaN.
 [[nodiscard]] inline double distance(const Matrix<float>& values, const Matrix<double>& expected) {
     if (values.rows() != expected.rows() || values.cols() != expected.cols() || !values.allFinite())
         return std::numeric_limits<double>::infinity();
@@ -111,18 +111,18 @@ private:
     return (values.cast<double>() - expected).norm() / (size > 0 ? size : 1.0);
 }
 
-/// The difference that rounding explains: of float sums, or of results stored as Bf16.
+/// Largest difference that rounding can explain: for float sums, or for results stored as Bf16.
 template <class T>
 constexpr double kRounding = sizeof(T) == sizeof(float) ? 2e-6 : 6e-3;
 
-/// Tests of what a rank's queue computes.
+/// Base class for tests of the computations in a rank's queue.
 class DeviceTest : public testing::Test {
 protected:
     std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
     OnDevice device_{queue_};
 };
 
-/// How a device stores numbers.
+/// Storage types on a device.
 using Storages = testing::Types<float, Bf16>;
 
 } // namespace bubblescope::runtime::test

@@ -9,31 +9,31 @@
 
 namespace bubblescope::gui {
 
-/// Registers a test class in the program gui_tests, which contains all of them: linking one program takes seconds, one
+/// Registers a test class in the program gui_tests. All classes are in one program, which links in seconds; a program
 /// per class would take minutes. `gui_tests NAME [options of QTest]` runs one class, as ctest does for each.
 class GuiTestEntry {
 public:
-    /// Runs a class in an application of its own; returns the number of failures.
+    /// Runs a class in a separate application; returns the number of failures.
     using Run = int (*)(int argc, char** argv);
 
-    /// `name` is the file's, without extension; must live as long as the program.
+    /// `name` is the file name without extension, and must live as long as the program.
     GuiTestEntry(const char* name, Run run);
 };
 
-/// The code that QTEST_MAIN puts into main().
+/// Equivalent of the code that QTEST_MAIN generates for main().
 template <class Test>
 int runGuiTest(int argc, char** argv) {
     const Application application(argc, argv);
     QCoreApplication::setAttribute(Qt::AA_Use96Dpi, true);
-    QStandardPaths::setTestModeEnabled(true); // notes and settings of the user are left alone
+    QStandardPaths::setTestModeEnabled(true); // does not modify notes and settings of the user
     Test test;
     return QTest::qExec(&test, argc, argv);
 }
 
-/// Settings that a test class writes: a folder of its own, deleted with it.
+/// Settings that a test class writes, in a separate folder that is deleted with the object.
 class OwnSettings {
 public:
-    /// To be called before a window reads them.
+    /// Must be called before a window reads the settings.
     void use() const {
         if (!folder_.isValid()) qFatal("no folder for settings");
         QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));

@@ -5,8 +5,8 @@
 
 namespace bubblescope::gui {
 
-/// While it exists, work on the application's worker threads does not begin. For tests that look at what is shown
-/// meanwhile.
+/// While an object of this class exists, work on the application's worker threads does not start. For tests of the
+/// state that the app shows in the meantime.
 class HeldWorkers {
 public:
     HeldWorkers() : threads_(pool().maxThreadCount()) {

@@ -17,7 +17,7 @@ namespace bubblescope::gui {
 /// A 1F1B run on four ranks that writes its steps into a folder on request.
 class LiveRun {
 public:
-    /// `host`: that of rank 3, if it is another process.
+    /// `host` is the host of rank 3 if that runs in a different process.
     explicit LiveRun(test::JitteredRun wanted = {}, std::optional<ProcessInfo> host = {}) {
         wanted.spec.name = "1f1b";
         wanted.spec.pp = kRanks;
@@ -46,14 +46,14 @@ public:
         target.folders << QString::fromStdString(dir_.path().string());
         return target;
     }
-    /// Advances by 20 ms whenever it is read.
+    /// Advances by 20 ms each time it is read.
     [[nodiscard]] LiveFeed::Clock clock() {
         return [this] { return TimeNs{now_ += 20'000'000}; };
     }
     void wait(TimeNs time) { now_ += time.count(); }
 
     [[nodiscard]] int written() const { return written_; }
-    /// All ranks but the last `without`.
+    /// Writes a step of all ranks except the last `without`.
     void writeStep(int without = 0) {
         for (int rank = 0; rank < kRanks - without; ++rank) {
             std::vector<profiler::SliceRecord> batch;
@@ -72,7 +72,7 @@ public:
         for (int i = 0; i < count; ++i)
             writeStep();
     }
-    /// A check that ran at the beginning of the step, before the rank's first op. Not for rank 0, which begins the
+    /// Writes a check at the start of the step, before the rank's first op. Not possible for rank 0, which starts the
     /// step.
     void writeCheck(int rank, int step, CheckOutcome outcome) {
         const StepTimeline& timeline = run_.steps[static_cast<std::size_t>(step)];

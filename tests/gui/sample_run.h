@@ -8,26 +8,26 @@
 
 namespace bubblescope::gui {
 
-/// A run of consecutive simulated steps with a gap between them, as from a loader.
+/// A run of consecutive simulated steps with gaps between them, as a loader returns it.
 struct SampleSpec {
     ScheduleSpec schedule{"1f1b", "", 4, 8, 1};
     int steps = 3;
     TimeNs forward{std::chrono::milliseconds(5)};
     TimeNs backward{std::chrono::milliseconds(10)};
     TimeNs comm{0};
-    bool trace = false;                        ///< with raw slices: a host thread and a stream for each rank
-    bool nested = false;                       ///< the thread's slices hold others, three deep
-    TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half that length follows each step
+    bool trace = false;                        ///< adds raw slices: a host thread and a stream per rank
+    bool nested = false;                       ///< adds nested slices to the thread, three levels deep
+    TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; followed by an optimizer op of half that length
 };
 
 [[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
-/// Writes it as a trace; aborts the test if that fails.
+/// Writes the run as a trace; aborts the test on failure.
 void writeSampleRun(const QString& path);
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
-/// A loader for which all files are sampleRun().
+/// A loader that returns sampleRun() for all files.
 [[nodiscard]] Result<Run> loadSample(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
-/// The first lanes of a line, or those from `first` on, with one row each.
+/// The first `count` lanes of a line, or those starting at `first`, with one row each.
 [[nodiscard]] inline std::vector<RowExtras::RawShown> someLanes(int count, int first = 0) {
     std::vector<RowExtras::RawShown> lanes;
     for (int lane = 0; lane < count; ++lane)
@@ -35,7 +35,7 @@ void writeSampleRun(const QString& path);
     return lanes;
 }
 
-/// The widget of that object name inside another one; aborts the test if there is none.
+/// Finds the child widget with that object name; aborts the test if there is none.
 template <class T>
 T& child(const QWidget& widget, const char* name) {
     T* found = widget.findChild<T*>(QString::fromLatin1(name));

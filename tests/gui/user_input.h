@@ -14,8 +14,8 @@
 
 namespace bubblescope::gui {
 
-/// A user's input, from an X server that moves a pointer and presses keys. Functions return before events arrive: wait
-/// for their effects.
+/// Simulates user input through an X server that moves the pointer and presses keys. Functions return before the events
+/// arrive, so tests must wait for their effects.
 class UserInput {
 public:
     static void moveTo(const QWidget& widget, const QPoint& at) {
@@ -28,7 +28,7 @@ public:
         send({QStringLiteral("click"), QStringLiteral("--repeat"), QString::number(times), QStringLiteral("--delay"),
               QStringLiteral("50"), QString::number(button)});
     }
-    /// Up is away from the user.
+    /// `up` means away from the user.
     static void wheel(const QWidget& widget, const QPoint& at, bool up) { click(widget, at, up ? 4 : 5); }
     static void drag(const QWidget& widget, const QPoint& from, const QPoint& to) {
         moveTo(widget, from);
@@ -38,7 +38,7 @@ public:
             moveTo(widget, from + (to - from) * part / 8);
         send({QStringLiteral("mouseup"), QStringLiteral("1")});
     }
-    /// As xdotool names them: "ctrl+shift+p".
+    /// `keys` are named as in xdotool, such as "ctrl+shift+p".
     static void press(const char* keys) { send({QStringLiteral("key"), QString::fromLatin1(keys)}); }
     static void hold(const char* key, bool down) {
         send({down ? QStringLiteral("keydown") : QStringLiteral("keyup"), QString::fromLatin1(key)});
@@ -47,7 +47,7 @@ public:
         send({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), QString::fromLatin1(text)});
     }
 
-    /// How often a button was pressed since the counter was last set; a double click counts once, the wheel not at all.
+    /// Number of button presses since the counter was last reset. A double click counts once; the wheel does not count.
     static int& clicks() {
         static int count = 0;
         return count;
@@ -62,7 +62,7 @@ private:
     }
 };
 
-/// Shows a window at the screen's corner with the keyboard's focus, and opens a trace in it.
+/// Shows a window in the corner of the screen, focuses it, and opens a trace in it.
 inline void openOnScreen(MainWindow& window, const QString& trace) {
     window.resize(1400, 860);
     window.move(0, 0);
@@ -74,7 +74,7 @@ inline void openOnScreen(MainWindow& window, const QString& trace) {
     if (!loaded.wait(60000)) qFatal("the trace did not load");
 }
 
-/// An X server of its own, which reports the display that it uses; ends with the program.
+/// Starts a separate X server, which reports its display and ends with the program.
 inline bool startDisplay(QProcess& server) {
     server.start(QStringLiteral("Xvfb"),
                  {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
@@ -88,7 +88,7 @@ inline bool startDisplay(QProcess& server) {
     return true;
 }
 
-/// The code that QTEST_MAIN puts into main(), on a separate display. Skipped without Xvfb or xdotool.
+/// Equivalent of QTEST_MAIN's main() on a separate display. Skips the tests if Xvfb or xdotool is missing.
 template <class Test>
 int runOnOwnDisplay(int argc, char** argv) {
     for (const char* program : {"Xvfb", "xdotool"}) {

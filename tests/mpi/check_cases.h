@@ -7,8 +7,8 @@
 
 namespace bubblescope::runtime::test {
 
-/// A run of these processes that checks itself, with a fault planted: "sticky", "nondet", "fixed" or "clean". Empty if
-/// all of them and the trace describe it correctly.
+/// Runs these processes with checks and a planted fault: "sticky", "nondet", "fixed" or "clean". Returns an empty text
+/// if all processes and the trace describe the fault correctly.
 [[nodiscard]] std::string checkVerdicts(std::string_view fault, ProcessTeam& team);
 
 } // namespace bubblescope::runtime::test

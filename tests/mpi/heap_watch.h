@@ -4,8 +4,8 @@
 
 namespace bubblescope::test {
 
-/// The memory that the program and its libraries have allocated and not freed, and its maximum since watchHeap(). The
-/// program's allocation functions are in heap_watch.cpp. 0 where it cannot be known.
+/// Memory that the program and its libraries have allocated and not freed, and its maximum since watchHeap(). Replaces
+/// the allocation functions; see heap_watch.cpp. Both numbers are 0 if they are not available.
 [[nodiscard]] std::int64_t heapBytes();
 [[nodiscard]] std::int64_t heapPeak();
 void watchHeap();

@@ -4,8 +4,8 @@
 
 namespace bubblescope::runtime::test {
 
-/// Checks the transport between processes directly, with clocks that differ on purpose: what arrives, in which order it
-/// may be taken, and when. Empty if all is well.
+/// Checks the transport between processes directly, with intentionally different clocks: contents, order and times of
+/// arrival. Returns an empty text on success.
 [[nodiscard]] std::string checkMpiTransport(int rank, int size);
 
 } // namespace bubblescope::runtime::test

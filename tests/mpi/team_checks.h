@@ -6,7 +6,7 @@
 
 namespace bubblescope::test {
 
-/// Checks the calls of each member of a team, with texts of many lengths; empty if all are correct.
+/// Checks the calls of each member of a team with texts of various lengths. Returns an empty text on success.
 [[nodiscard]] inline std::string checkTeam(ProcessTeam& team) {
     const auto text = [](int from, int to, std::size_t round) {
         std::string bytes(round * round * 1000 + static_cast<std::size_t>(from), static_cast<char>('a' + to));

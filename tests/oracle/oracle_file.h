@@ -9,21 +9,21 @@
 
 namespace bubblescope::test {
 
-/// A list of a file by its key: all its cases, those that a program rejected, and so on.
+/// A list in a file by its key, such as all its cases, or the cases that a program rejected.
 [[nodiscard]] std::vector<Json> oracleList(const std::string& file, const std::string& key);
 
-/// The cases of a file of job orders made by another program.
+/// Cases in a file of job orders that another program generated.
 [[nodiscard]] std::vector<Json> oracleCases(const std::string& file);
 
-/// A size under any of the names that the sources use for it, `fallback` where the case has none.
+/// A size under any of the names that the sources use for it; `fallback` if the case does not contain the size.
 [[nodiscard]] int param(const Json& one, std::initializer_list<const char*> names, int fallback);
 
-/// A case's order in our words, whatever letters its source uses: B whole, I and W half backwards; optimizer,
-/// communication and bubble entries are left out, torch's stage numbers become chunks. `key` names the
-/// field that holds it.
+/// Converts the order of a case to our notation: B is a complete backward, I and W its halves. Omits optimizer,
+/// communication and bubble entries, and converts the stage numbers of torch to chunks. `key` is the name of the field
+/// with the order.
 [[nodiscard]] std::vector<std::vector<Op>> oracleOrder(const Json& one, const std::string& key = "jobs");
 
-/// Start and end of every op, where the case has them, in thousandths of its unit of time.
+/// Start and end of every op in thousandths of the case's time unit, if the case contains them.
 [[nodiscard]] std::vector<std::vector<TimelineOp>> oracleTimes(const Json& one);
 
 } // namespace bubblescope::test

@@ -10,37 +10,37 @@
 
 namespace bubblescope::test {
 
-/// A case's p, m and v under the names its source uses.
+/// Values of p, m and v in a case, under the names that its source uses.
 [[nodiscard]] ScheduleSpec specOf(const Json& one, const std::string& family, const std::string& flavor = "");
 
-/// The costs of a case's ops and transfers, in thousandths of its unit; the backward is tb_full, or tb + tw.
+/// Costs of the ops and transfers in a case, in thousandths of its time unit. The backward is tb_full, or tb + tw.
 [[nodiscard]] CostModel costsOf(const Json& one);
 
-/// True where the spec is accepted and its order equals the case's, op by op.
+/// True if the spec is accepted and its order equals the order of the case, op by op.
 [[nodiscard]] bool sameOrder(const Json& one, const ScheduleSpec& spec, const std::string& key = "jobs");
 
-/// True where our simulation of the spec starts and ends every op when the case does.
+/// True if every op starts and ends in our simulation of the spec as in the case.
 [[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
 
-/// For cases of Paddle's ZB-VPP, with its five run times: forward, either half of a backward, loss, communication.
+/// For cases of Paddle's ZB-VPP, with its five run times: forward, both halves of a backward, loss and communication.
 [[nodiscard]] ScheduleSpec paddleZbVSpec(const Json& one);
 
-/// Our order for a case of it with a memory limit; nothing where it does not fit. The file's memory numbers are one set
-/// for all ops, with a need of input gradients while they run that the command line does not ask for.
+/// Our order for a case with a memory limit; none if the limit is too low. The memory numbers in the file are the same
+/// for all ops, and include a need of input gradients while they run, for which the command line has no option.
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> paddleZbVLimited(const Json& one);
 
-/// A file all of whose cases are equal.
+/// A file in which all cases must match.
 struct Source {
     const char* file;
     const char* family;
     const char* flavor;
-    int cases; ///< counted from the file, those it lists as rejected left out
+    int cases; ///< number of cases in the file, without those that it lists as rejected
     bool times = false;
 };
 
 void PrintTo(const Source& source, std::ostream* out);
 
-/// Expects every case to have our order, and our times where the source's are asked for.
+/// Expects our order to match in every case, and our times if the source's times are requested.
 void expectEqual(const Source& source);
 
 } // namespace bubblescope::test

@@ -11,27 +11,27 @@
 
 namespace bubblescope::test {
 
-/// One kind of entry in paper-tables.json and the test that answers for it.
+/// One kind of entry in paper-tables.json, and the test that checks it.
 struct PaperEntry {
-    std::string_view what; ///< how the entry's "what" begins
-    int entries;           ///< counted from the file
+    std::string_view what; ///< start of the entry's "what"
+    int entries;           ///< number of entries in the file
 };
 
-/// All that the file holds. A test fails if an entry belongs to none of them.
+/// All entries in the file. A test fails if an entry is not covered.
 [[nodiscard]] const std::vector<PaperEntry>& paperEntries();
 
-/// The entries whose "what" begins so. The calling test fails if there are not as many as listed.
+/// Entries whose "what" starts with this text. The calling test fails if their number differs from the list.
 [[nodiscard]] std::vector<Json> paperEntriesOf(std::string_view what);
 
-/// A number of the papers' unit (milliseconds, microseconds or 1) as time: thousandths of it, and as many more
-/// digits as given.
+/// Converts a number in the unit of the papers (milliseconds, microseconds or 1) to a time of `scale` units, so that
+/// more digits are kept.
 [[nodiscard]] TimeNs paperTime(const Json& value, int scale = 1000);
 
-/// F, I and W, with B their sum.
+/// F, I and W; B is their sum.
 [[nodiscard]] CostModel splitCosts(TimeNs forward, TimeNs input_grad, TimeNs weight_grad, TimeNs comm = TimeNs{0});
 
-/// The spec's run at these costs, which it also takes for making its order. The calling test fails if the spec
-/// is refused.
+/// Simulates the spec with these costs, which are also used to generate its order. The calling test fails if the spec
+/// is rejected.
 [[nodiscard]] StepTimeline runOf(ScheduleSpec spec, const CostModel& costs);
 
 } // namespace bubblescope::test

@@ -8,7 +8,7 @@
 
 namespace bubblescope::test {
 
-/// Forward to whole backward.
+/// Ratio of the forward to the complete backward.
 struct Ratio {
     int forward;
     int backward;
@@ -17,38 +17,38 @@ inline constexpr std::array kRatios{Ratio{1, 1}, Ratio{1, 2}, Ratio{2, 3}, Ratio
 
 [[nodiscard]] OpTimes wholeTimes(Ratio ratio);
 
-/// A backward in halves.
+/// Times for a split backward.
 [[nodiscard]] OpTimes splitTimes(int forward, int input_grad, int weight_grad);
 
-/// The result of a comparison.
+/// Result of a comparison.
 struct FormCheck {
-    bool refused = false; ///< no form; the schedule cannot be simulated either
+    bool refused = false; ///< there is no closed form, and the schedule cannot be simulated either
     FormKind kind = FormKind::Exact;
-    int compared = 0; ///< values
+    int compared = 0; ///< number of compared values
 };
 
-/// A schedule's closed form against its simulation. Exact: makespan, total per rank, rates, and the positions of the
-/// consolidated step, all of them where the form knows all. A bound: makespan and totals on its side of
-/// the simulated ones. Peak activations always, where there is a form of them. Without a form the simulation must
-/// fail too. Each difference is a test failure.
+/// Compares the closed form of a schedule with its simulation; each difference is a test failure. An exact form must
+/// match makespan, totals per rank, rates, and the positions of the consolidated step (all of them if the form contains
+/// all). A bound must be a bound of makespan and totals. Peak activations are compared if there is a form for them.
+/// If there is no form, the simulation must fail too.
 [[nodiscard]] FormCheck checkForm(const Schedule& schedule, const CostModel& costs);
 
-/// As checkForm(), for a form that must be exact; returns how many values were compared.
+/// Like checkForm(), for a form that must be exact. Returns the number of compared values.
 int compareWithSimulation(const ScheduleSpec& spec, const CostModel& costs);
 int compareWithSimulation(const ScheduleSpec& spec, const OpTimes& times);
 
-/// Whether each quoted form of the schedule holds just where it equals the simulation; returns how many were compared.
+/// Checks that each quoted form holds exactly if it equals the simulation. Returns the number of comparisons.
 int checkQuotes(const Schedule& schedule, const CostModel& costs);
 
-/// Whether a grid up to p = 16 takes `p`. 9, 11 and 13 to 15, which take longer than all others together and have
-/// never found more than they do, run only with BUBBLESCOPE_GRIDS=full in the environment.
+/// True if a grid up to p = 16 includes `p`. The values 9, 11 and 13 to 15 require BUBBLESCOPE_GRIDS=full in the
+/// environment: they take longer than all others together, and have never revealed additional problems.
 [[nodiscard]] bool inGrid(int p);
 
-/// Whether such a grid takes the times of that index at p and m: all up to p = 8, beyond it every second one, the
-/// others at the next m. With BUBBLESCOPE_GRIDS=full it takes all.
+/// True if such a grid includes the times with this index at p and m: all up to p = 8; above that, every second index
+/// for even or odd m alternately. With BUBBLESCOPE_GRIDS=full, the grid includes all times.
 [[nodiscard]] bool timesInGrid(int p, int m, std::size_t index);
 
-/// Notes the number in the test's record and prints it.
+/// Prints the number and stores it in the test's record.
 void reportCompared(int compared);
 
 } // namespace bubblescope::test

@@ -13,7 +13,7 @@
 
 namespace bubblescope::test {
 
-/// A small order of every family and flavor that is not known to deadlock, at the first sizes that it takes.
+/// A small order of every family and flavor that is not known to deadlock, with the smallest supported sizes.
 inline std::vector<Schedule> familyOrders() {
     std::vector<Schedule> orders;
     const auto add = [&](const ScheduleFamily& family, std::string_view flavor) {
@@ -37,7 +37,7 @@ inline std::vector<Schedule> familyOrders() {
     return orders;
 }
 
-/// A time of its own for every op and transfer of an order; the halves of a pair have times of their own, too.
+/// Random times for every op and transfer of an order, with separate times for the ops of a pair.
 inline std::shared_ptr<MeasuredTimes> randomTimes(const Schedule& order, unsigned seed, int least = 50,
                                                   int most = 150) {
     std::mt19937 random(seed);
@@ -64,8 +64,8 @@ inline StepTimeline measuredStep(const Schedule& order, std::shared_ptr<Measured
     return simulate(order, costs).value();
 }
 
-/// Anything at all: ops that miss, run twice, overlap, have no length, are in any order, have chunks or slices that
-/// do not exist; transfers likewise.
+/// A step with arbitrary defects: ops that are missing, run twice, overlap, have length 0, are out of order, or have
+/// chunks or slices that do not exist; the same for transfers.
 inline StepTimeline hostileStep(unsigned seed) {
     std::mt19937 random(seed);
     const auto pick = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -9,7 +9,7 @@
 
 namespace bubblescope::runtime::test {
 
-// Fused attention row by row in double precision: what it is, with one rounding of each result.
+// Fused attention by its definition, row by row in double precision, with a single rounding of each result.
 
 template <class T>
 [[nodiscard]] T* headOf(const HeadRows<T>& rows, const AttentionSizes& sizes, std::int64_t pair, std::int64_t row) {
@@ -23,7 +23,7 @@ template <class T>
     return sum;
 }
 
-/// The scaled scores of a query with all keys that it sees.
+/// Scaled scores of a query with all keys that are visible to it.
 template <class Attention>
 [[nodiscard]] std::vector<double> scoresOf(const Attention& attention, std::int64_t pair, std::int64_t query) {
     const AttentionSizes& sizes = attention.sizes;
@@ -59,7 +59,7 @@ inline void attendByRows(const FusedAttention& attention) {
     }
 }
 
-/// The weight of each key that a query sees, and the gradient of its score before scaling.
+/// The weight of each key that is visible to a query, and the gradient of its score before scaling.
 struct KeyOfQuery {
     double weight = 0;
     double score_grad = 0;

@@ -11,16 +11,16 @@
 
 namespace bubblescope::test {
 
-/// How frameworks send and receive between two ops. A send to the rank from which the next op's input comes is posted
-/// and waited for with that receive.
+/// Describes how frameworks send and receive between two ops. A send to the rank that provides the next op's input is
+/// posted together with that receive, and waited for together.
 struct BatchedTransfers {
-    std::function<TimeNs(Rank from, Rank to)> time; ///< from when both ranks have posted a transfer
-    bool waits_for_single_sends = true;             ///< as Megatron-core does; PyTorch goes on
-    bool own_ends = false; ///< a receive's record ends with its own transfer, not with the batch
+    std::function<TimeNs(Rank from, Rank to)> time; ///< duration of a transfer after both ranks have posted it
+    bool waits_for_single_sends = true;             ///< true as in Megatron-core; PyTorch does not wait
+    bool own_ends = false; ///< true if the record of a receive ends with its transfer instead of the batch
 };
 
-/// Runs an order on the clock, and records its transfers as such a framework does: from when a rank posts one to the
-/// end of its wait.
+/// Simulates an order and records its transfers as such a framework does: from the time when a rank posts a transfer to
+/// the end of its wait.
 class BatchedRun {
 public:
     BatchedRun(const Schedule& order, const std::function<TimeNs(Rank, const Op&)>& time, BatchedTransfers transfers)
@@ -58,14 +58,14 @@ private:
     struct State {
         OpIndex next = 0;
         TimeNs now{0};
-        std::vector<OpIndex> sends; ///< posted, by the op that they feed
+        std::vector<OpIndex> sends; ///< posted sends, by the op that receives
         std::vector<OpIndex> receives;
         bool waits = false;
-        bool sent = false; ///< the output of the op before
+        bool sent = false; ///< true if the output of the previous op has been sent
     };
     static std::size_t size(OpIndex count) { return static_cast<std::size_t>(count); }
 
-    /// False where the rank is done, or waits for another.
+    /// Returns false if the rank has finished, or waits for another rank.
     bool advance(Rank rank) {
         State& state = state_[rank.index()];
         if (state.waits) return finish(rank, state);
@@ -140,7 +140,7 @@ private:
     OpGraph graph_;
     std::function<TimeNs(Rank, const Op&)> time_;
     BatchedTransfers transfers_;
-    std::vector<Ends> ends_; ///< by the op that a transfer feeds
+    std::vector<Ends> ends_; ///< by the op that receives the transfer
     std::vector<State> state_;
     StepTimeline step_;
 };

@@ -19,14 +19,14 @@
 
 namespace bubblescope::test {
 
-/// A made-up training run whose ops leave numbers that depend on each other as those of a model do: each is mixed of
-/// what it is computed from. So a number that is changed changes what follows from it and nothing else.
+/// A synthetic training run whose ops produce numbers that depend on each other as in a model: each number is a hash of
+/// its inputs. A changed number therefore changes exactly the numbers that depend on it.
 class CheckedRun {
 public:
     ScheduleSpec spec{"1f1b", "", 4, 4, 1};
-    int layers = 2; ///< of each stage
+    int layers = 2; ///< number of layers per stage
     int steps = 2;
-    /// Changes a number once it is computed; null = none.
+    /// Changes a number after it was computed; null = no fault.
     std::function<std::uint64_t(const DigestRecord& made)> fault = {};
     std::vector<CheckRecord> checks = {};
 
@@ -61,7 +61,7 @@ public:
         std::vector<std::uint64_t> weights(static_cast<std::size_t>(all));
         for (std::size_t l = 0; l < weights.size(); ++l)
             weights[l] = digest::mix(l + 1);
-        const auto split = [&](int layer) { // which ops this rank's chunk runs backwards with
+        const auto split = [&](int layer) { // true if the rank's chunk has separate backward ops for this layer
             const Location at = locate(order.placement, order.pp, Stage{layer / layers});
             for (const Op& op : order.ranks[at.rank.index()]) {
                 if (op.chunk == at.chunk && op.kind == OpKind::BackwardInput) return true;
@@ -112,7 +112,7 @@ public:
 
     [[nodiscard]] RunInfo info() const { return RunInfo::of("run", schedule()); }
 
-    /// Ops in one file, checks and digests in another.
+    /// Writes the ops to one file, and checks and digests to another.
     void write(const ScratchFolder& folder, const std::string& name, bool with_digests = true) const {
         std::filesystem::create_directories(folder.path() / name);
         if (!perfetto::writeTimeline(folder.path() / name / "ops.pftrace", info(), timelines()).ok())

@@ -12,16 +12,16 @@
 
 namespace bubblescope::test {
 
-/// The result of work that was done in a separate process.
+/// Result of work in a separate process.
 struct ChildResult {
     std::string said;
     int exit_code = -1; ///< −1 if it was killed
     int signal = 0;
-    std::size_t peak_bytes = 0; ///< with what the test had when it began
+    std::size_t peak_bytes = 0; ///< includes the memory that the test had used before
 };
 
-/// Does `work`, which returns a text, in a child process that can neither crash the test nor eat the machine's memory.
-/// The calling process must have no other threads.
+/// Calls `work`, which returns a text, in a child process, so that it can neither crash the test nor exhaust the
+/// machine's memory. The calling process must not have other threads.
 template <class Work>
 ChildResult inChild(const Work& work) {
     constexpr rlim_t kMost = rlim_t{8} << 30;
@@ -48,7 +48,7 @@ ChildResult inChild(const Work& work) {
     ::wait4(child, &status, 0, &used);
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
-    constexpr std::size_t kKilobyte = 1024; // Linux's unit
+    constexpr std::size_t kKilobyte = 1024; // unit of the value on Linux
     result.peak_bytes = static_cast<std::size_t>(used.ru_maxrss) * kKilobyte;
     return result;
 }

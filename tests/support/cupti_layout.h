@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Records and structures of CUPTI 13.0 as they lie in memory, for a stand-in that needs no toolkit. Where the toolkit
-/// is installed its headers are the judge, in cupti_layout.cpp.
+/// Memory layout of the records and structures of CUPTI 13.0, for a stand-in that does not require the toolkit. If the
+/// toolkit is installed, cupti_layout.cpp compares the layout with its headers.
 namespace bubblescope::test::cupti {
 
 struct KernelRecord {

@@ -12,10 +12,10 @@
 
 namespace bubblescope::test {
 
-/// Reports what an emulated device does to the stand-in for CUPTI, which is what a program that looks for CUPTI finds.
+/// Reports the activity of an emulated device to the stand-in for CUPTI, which a program then loads as CUPTI.
 class CuptiObserver final : public runtime::test::DeviceObserver {
 public:
-    /// `library`: the stand-in's file.
+    /// `library` is the file of the stand-in.
     explicit CuptiObserver(const std::string& library) : library_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (library_ == nullptr) throw std::runtime_error(::dlerror());
         ::setenv("BUBBLESCOPE_CUPTI", library.c_str(), 1);
@@ -33,7 +33,7 @@ public:
         constexpr std::uint32_t kMemcpyAsync = 41;
         constexpr std::uint32_t kMemsetAsync = 51;
         constexpr std::uint32_t kGraphLaunch = 311;
-        (void)call_(kGetLastError); // as programs do around each launch
+        (void)call_(kGetLastError); // as programs do after each launch
         if (graph) return call_(kGraphLaunch);
         return call_(kind == Kind::Kernel ? kLaunchKernel : kind == Kind::Copy ? kMemcpyAsync : kMemsetAsync);
     }
@@ -56,7 +56,7 @@ public:
 
     void idleAt(TimeNs now) override { idle_(now.count()); }
 
-    /// A function of the stand-in, as another tool in the process calls it.
+    /// Calls a function of the stand-in as another tool in the process would.
     template <class Function>
     [[nodiscard]] Function function(const char* name) const {
         Function found = nullptr;

@@ -6,14 +6,14 @@
 /// The functions by which a test controls the replacement of libcupti.so; it exports them in addition to CUPTI's own.
 namespace bubblescope::test::cupti {
 
-/// How it delivers buffers. The records are those of CUPTI; what happens to them is what CUPTI may do to them.
+/// Specifies how the stand-in delivers buffers of CUPTI records, in ways that CUPTI may use.
 struct Delivery {
-    std::size_t records = 0;   ///< in a buffer, which is then full; 0 = as many as fit
-    std::uint32_t lost_of = 0; ///< every n-th buffer is dropped and counted; 0 = none
-    bool out_of_order = false; ///< the newest buffer first, and the oldest one only at the next flush
+    std::size_t records = 0;   ///< number of records per buffer; 0 = as many as fit
+    std::uint32_t lost_of = 0; ///< drops and counts every n-th buffer; 0 = none
+    bool out_of_order = false; ///< delivers the newest buffer first, and the oldest only at the next flush
 };
 
-/// The kernels that ran, in times of the device's own clock.
+/// An executed kernel, with times on the clock of the device.
 struct Ran {
     std::uint32_t kind = 0; ///< kConcurrentKernel, kMemcpy or kMemset
     const char* name = nullptr;
@@ -25,10 +25,10 @@ struct Ran {
     std::int64_t end = 0;
 };
 
-// Exported with these names.
+// Types of the exported functions:
 using DeliverFunction = void (*)(const Delivery*);            ///< standInDeliver
-using CallFunction = std::uint32_t (*)(std::uint32_t number); ///< standInCall: by this thread; its correlation
+using CallFunction = std::uint32_t (*)(std::uint32_t number); ///< standInCall: from this thread; its correlation
 using RanFunction = void (*)(const Ran*);                     ///< standInRan
-using IdleFunction = void (*)(std::int64_t device_time);      ///< standInIdle: the device's clock shows this now
+using IdleFunction = void (*)(std::int64_t device_time);      ///< standInIdle: sets the time of the device's clock
 
 } // namespace bubblescope::test::cupti

@@ -9,7 +9,7 @@
 
 namespace bubblescope::runtime {
 
-// Matrices for the maths of tests. Rows are tokens, columns are features.
+// Matrices for computations in tests. Rows are tokens; columns are features.
 template <class Scalar>
 using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
@@ -31,7 +31,7 @@ using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
     return result;
 }
 
-/// One column.
+/// Converts values to a single column.
 [[nodiscard]] inline Matrix<float> toColumn(const std::vector<float>& values) {
     return Eigen::Map<const Matrix<float>>(values.data(), static_cast<Eigen::Index>(values.size()), 1);
 }

@@ -21,39 +21,39 @@
 
 namespace bubblescope::runtime::test {
 
-/// Sees what an emulated device is given and what it runs, as a profiler does.
+/// Observes the work that an emulated device receives and runs, like a profiler.
 class DeviceObserver {
 public:
     enum class Kind : std::uint8_t { Kernel, Copy, Set };
     struct Work {
         Kind kind = Kind::Kernel;
-        const char* name = ""; ///< of a kernel
+        const char* name = ""; ///< name of the kernel
         std::int64_t bytes = 0;
-        std::uint32_t call = 0; ///< what called() returned for its launch
+        std::uint32_t call = 0; ///< result of called() for its launch
         bool in_graph = false;
         void* stream = nullptr; ///< see Accelerator::nativeStream()
-        TimeNs begin{0};        ///< on the device's clock
+        TimeNs begin{0};        ///< on the clock of the device
         TimeNs end{0};
     };
 
     virtual ~DeviceObserver() = default;
-    /// The calling thread launches work of this kind, or a graph. Returns a number for the call.
+    /// Called when the calling thread launches work of this kind, or a graph. Returns a number for the call.
     [[nodiscard]] virtual std::uint32_t called(Kind kind, bool graph) = 0;
     virtual void ran(const Work& work) = 0;
-    /// It is this time on the device's clock, and nothing runs.
+    /// Called when the device is idle at this time on its clock.
     virtual void idleAt(TimeNs now) = 0;
 };
 
-/// An accelerator on the host, to test what feeds one. Work is kept until somebody waits for it and then done in an
-/// order drawn at random among those that streams and events allow, so that a forgotten event, or memory used again too
-/// early, gives other numbers. New memory is full of NaN.
+/// An accelerator on the host, for testing code that uses accelerators. Work is queued until someone waits for it, and
+/// then runs in a random order that streams and events allow, so that a missing event, or memory reused too early,
+/// changes the results. New memory is filled with NaN.
 ///
-/// A batch is queued as a whole when it ends, or when something is called that cannot be part of it. As on a GPU that
-/// gathers a graph, only the thread that began the batch may use the stream meanwhile: any other call breaks the
-/// device, which every later wait reports.
+/// A batch is queued when it ends, or when a call cannot be part of it. As on a GPU that captures a graph, only the
+/// thread that began the batch may use the stream in the meantime: any other call breaks the device, which every later
+/// wait reports.
 ///
-/// Its time is made up: work takes none, but for copies from rank to rank and for holds, and what the fields below say.
-/// So the times of a run follow from the schedule alone.
+/// Times are simulated: work takes no time, except for copies between ranks, holds, and the durations in the fields
+/// below. The times of a run therefore depend only on the schedule.
 class EmulatedDevice : public Accelerator {
 public:
     explicit EmulatedDevice(unsigned seed);
@@ -61,26 +61,26 @@ public:
 
     TimeNs copy_time{0};
     TimeNs kernel_time{0};
-    TimeNs launch_time{0}; ///< of the host's, for each call: work of a stream begins no sooner than it was launched
-    bool graphs = false;   ///< whether observers see a batch as a graph
+    TimeNs launch_time{0}; ///< host time per call: work on a stream does not start before it was launched
+    bool graphs = false;   ///< true if observers see a batch as a graph
     bool fuses_attention = true;
     std::shared_ptr<DeviceObserver> observer;
-    /// allocate() fails beyond this.
+    /// allocate() fails above this limit.
     std::int64_t capacity = std::int64_t{1} << 40;
-    /// Whether others may yet queue what a stream waits for, as the threads of ranks do that have links between them.
-    /// Else a device that cannot go on says so.
+    /// True if other threads may queue the work that a stream waits for, such as threads of connected ranks. If false,
+    /// a device that cannot continue reports an error.
     bool fed_by_others = false;
-    /// Products load their code when they are first used, as a GPU's library does. If a transfer of the same thread's
-    /// streams is waiting for its peer on the device then, the load waits for it: the device reports the deadlock.
+    /// True if products load their code on first use, like a GPU library. If a transfer of the thread's streams is then
+    /// waiting for its peer, the load waits for that transfer, and the device reports the deadlock.
     bool loads_lazily = false;
-    /// Whether it has been broken, and by what.
+    /// Reason why the device is broken; empty if it is not.
     [[nodiscard]] std::string broken() const;
 
-    /// Work that ends when `over` returns true. From the work's turn on, `over` is called again and again; it receives
-    /// the stream's time and may advance it.
+    /// Work that ends when `over` returns true. When the work is at the front of its stream, `over` is called
+    /// repeatedly; it receives the time of the stream and may advance it.
     using Over = std::function<bool(TimeNs&)>;
     void submitUntil(Over over, Stream stream);
-    /// To be called when a condition of `over` has changed.
+    /// Must be called when a condition of `over` has changed.
     void wake();
 
     [[nodiscard]] std::optional<std::int64_t> memory() const override { return capacity; }
@@ -118,24 +118,24 @@ public:
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
-    // The current content.
+    // Current contents of the device.
     [[nodiscard]] int streams() const;
     [[nodiscard]] int streams(Priority priority) const;
-    /// Blocks that were reserved for transfers.
+    /// Number of blocks reserved for transfers.
     [[nodiscard]] int room() const {
         return room_;
     }
     [[nodiscard]] int events() const;
     [[nodiscard]] std::int64_t allocated() const;
-    /// How often memory was asked for.
+    /// Number of allocations so far.
     [[nodiscard]] std::int64_t allocations() const;
-    /// How often somebody waited for the device.
+    /// Number of waits for the device so far.
     [[nodiscard]] std::int64_t hostWaits() const;
     [[nodiscard]] std::int64_t batches() const;
-    /// How many batches, or parts of them between calls that cannot be in one, were not the same as an earlier one of
-    /// their stream and key: a GPU makes these one by one, and captures them when they come again.
+    /// Number of batches, or parts of batches between calls that cannot be in a batch, that differ from all earlier
+    /// ones of their stream and key. A GPU runs these individually, and captures them when they recur.
     [[nodiscard]] std::int64_t capturedBatches() const;
-    /// For every stream and key of its batches, how many different lists of calls they held.
+    /// Number of distinct lists of calls, for each stream and key of its batches.
     [[nodiscard]] std::vector<std::size_t> batchShapes() const;
 
 private:
@@ -145,30 +145,30 @@ private:
     [[nodiscard]] static EmulatedStream* own(Stream stream);
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
-    /// As submit(), of work that observers see. `in_batch`: it can be part of a batch.
+    /// Like submit(), for work that observers see. `in_batch` is true if the work can be part of a batch.
     void submitCall(Stream on, DeviceObserver::Work what, bool in_batch, std::function<void(EmulatedStream&)> work,
                     const std::function<void(BatchCalls&)>& note = {});
     template <class Arguments>
     void submitKernel(Stream on, const char* name, const Arguments& arguments, std::function<void()> compute);
-    /// When the host has launched one more piece of work for the stream. The lock is held.
+    /// Time when the host has launched another piece of work for the stream. Requires the lock.
     TimeNs launched(EmulatedStream& stream) const;
-    /// Queues the work that a batch has collected. The lock is held.
+    /// Queues the work that a batch has collected. Requires the lock.
     void launchBatch(EmulatedStream& stream);
-    /// Breaks the device if another thread gathers a batch of the stream. The lock is held.
+    /// Breaks the device if another thread records a batch of the stream. Requires the lock.
     void refuseStrangers(const EmulatedStream& stream);
     void breakDown(const char* why);
-    /// The code of a product is loaded for those streams that one thread made. The lock is held.
+    /// Loads the code of a product for the streams of one thread. Requires the lock.
     void load(const EmulatedStream& stream, const std::string& code);
-    /// Does one task that is possible now; false if there is none. The lock is held.
+    /// Runs one task that is ready; returns false if there is none. Requires the lock.
     bool workOnce();
-    /// The lock is held.
+    /// Requires the lock.
     void workUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done);
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::mt19937 random_;
     std::vector<std::unique_ptr<EmulatedStream>> streams_;
-    std::vector<std::unique_ptr<EmulatedEvent>> events_; ///< kept to the end: tasks may still name them
+    std::vector<std::unique_ptr<EmulatedEvent>> events_; ///< not freed before the end, because tasks may refer to them
     std::map<void*, std::int64_t> memory_;
     std::int64_t allocations_ = 0;
     std::int64_t host_waits_ = 0;
@@ -178,7 +178,7 @@ private:
     std::set<std::pair<std::thread::id, std::string>> loaded_;
     std::atomic<int> room_{0};
     std::map<std::pair<const EmulatedStream*, std::uint64_t>, std::set<std::string>> shapes_;
-    TimeNs now_{0}; ///< nothing submitted from now on begins earlier
+    TimeNs now_{0}; ///< earliest start of work that is submitted later
 };
 
 } // namespace bubblescope::runtime::test

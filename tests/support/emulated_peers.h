@@ -14,13 +14,13 @@
 
 namespace bubblescope::runtime::test {
 
-/// Replaces NCCL between the streams of one emulated device, and throws if one of NCCL's rules is broken:
+/// Replaces NCCL between the streams of one emulated device, and throws if one of NCCL's rules is violated:
 /// - transfers are only queued within a group, on a communicator that is ready, always on the same stream;
-/// - a transfer begins when both ends have come to it in their streams, and a group ends when all of its transfers have
-///   (so ends that queue in different orders wait for each other);
-/// - sends from one member to another are matched with its receives by their order alone, and must be as long.
-/// As with a communicator that does not block, nothing is on a stream before ready() has said so, which takes a few
-/// times of asking. All ranks share one library.
+/// - a transfer starts when both ends have reached it in their streams, and a group ends when all its transfers have
+///   ended (so ends that queue in different orders deadlock);
+/// - sends from one member to another are matched with its receives only by order, and must have the same length.
+/// As with a non-blocking communicator, streams must not be used before ready() returns true, which takes several
+/// calls. All ranks share one library.
 class EmulatedPeers final : public PeerLibrary {
 public:
     explicit EmulatedPeers(EmulatedDevice& device) : device_(device) {}
@@ -32,9 +32,9 @@ public:
     void beginGroup() override;
     void endGroup() override;
 
-    /// After that many groups all communicators say that they have failed.
+    /// Makes all communicators report an error after that many groups.
     void breakAfter(int groups, std::string why);
-    /// Communicators that are joined and not gone, and how many there were in all.
+    /// Number of active communicators; the next function returns the number of all communicators so far.
     [[nodiscard]] int comms() const;
     [[nodiscard]] int joined() const;
 
@@ -42,7 +42,7 @@ private:
     class Comm;
     struct World;
     struct Ends;
-    /// One end of one transfer, as it was asked for.
+    /// One end of a requested transfer.
     struct Operation {
         bool sends = false;
         void* data = nullptr;
@@ -52,11 +52,11 @@ private:
     };
 
     EmulatedDevice& device_;
-    mutable std::mutex mutex_; ///< never held while the device is called
+    mutable std::mutex mutex_; ///< not held during calls of the device
     std::map<std::string, std::shared_ptr<World>> worlds_;
     std::map<std::thread::id, std::vector<std::pair<Comm*, Operation>>> groups_;
     std::string failure_;
-    int groups_until_failure_ = -1; ///< negative = it never comes
+    int groups_until_failure_ = -1; ///< negative = no failure
     int comms_ = 0;
     int joined_ = 0;
 };

@@ -9,9 +9,9 @@
 
 namespace bubblescope::test {
 
-/// Extracts a file, or the trace files of a folder to the same places below `out`; none is copied, however small. Files
-/// that cannot be extracted are copied. Returns the extract or the folder of them; an empty path where there is no
-/// trace.
+/// Extracts a file, or the trace files in a folder to the same paths below `out`. Files are extracted regardless of
+/// their size; files that cannot be extracted are copied. Returns the extract or its folder; an empty path if there is
+/// no trace.
 inline std::filesystem::path extractAll(const std::filesystem::path& raw, const std::filesystem::path& out) {
     namespace fs = std::filesystem;
     const auto files = findTraceFiles({raw});
@@ -33,7 +33,7 @@ inline std::string replaced(std::string text, std::string_view what, std::string
     return text;
 }
 
-/// The output for an extract or a trace, with one name for both: nothing else may differ.
+/// Replaces the names of an extract and its trace with the same name, so that outputs for both must be equal.
 inline std::string withoutPlaces(std::string text, const std::filesystem::path& raw,
                                  const std::filesystem::path& extracts) {
     text = replaced(std::move(text), extracts.string(), "PLACE");

@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime::test {
 
-// The forms of runtime/accelerator/kernels/forms.h, sum for sum in the order of a GPU.
+// Implements the forms of runtime/accelerator/kernels/forms.h with the summation order of a GPU.
 
 template <class Kernel>
 void runInGpuOrder(const Kernel& kernel, EachForm /*form*/) {
@@ -22,7 +22,7 @@ void runInGpuOrder(const Kernel& kernel, GridForm /*form*/) {
         kernel(i / kernel.columns(), i % kernel.columns());
 }
 
-/// The sum of parts of neighbouring lanes in a butterfly: `combine` adds two of them.
+/// Butterfly sum over the parts of adjacent lanes. `combine` adds two parts.
 template <class Part, class Combine>
 Part combineInWarp(std::vector<Part> parts, const Combine& combine) {
     for (std::size_t distance = parts.size() / 2; distance > 0; distance /= 2) {
@@ -33,7 +33,7 @@ Part combineInWarp(std::vector<Part> parts, const Combine& combine) {
     return parts[0];
 }
 
-/// Warps add up in a butterfly, then the sums of the warps are added in order.
+/// Each warp computes a butterfly sum; the sums of the warps are then added in order.
 template <class Part, class Combine>
 Part combineLanes(const std::vector<Part>& parts, int lanes_of_warp, const Combine& combine) {
     std::optional<Part> total;

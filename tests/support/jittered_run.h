@@ -15,21 +15,21 @@
 
 namespace bubblescope::test {
 
-/// A run of a schedule in which no two steps are alike, as real ones are not: each op's time varies on its own, and
-/// all of a step's together.
+/// A run of a schedule in which all steps differ, as in real runs: the time of each op varies independently, and the
+/// times of a complete step vary together.
 struct JitteredRun {
     ScheduleSpec spec;
     OpTimes times{TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
     TimeNs comm{100'000};
     int steps = 10;
     double op_spread = 0.02;   ///< standard deviation of the logarithm of an op's time
-    double step_spread = 0.01; ///< of the factor that a whole step shares
-    /// A further change of an op's or a transfer's time; null = none.
+    double step_spread = 0.01; ///< standard deviation of the logarithm of a factor for the complete step
+    /// Additional factor for the time of an op or a transfer; null = none.
     std::function<double(int step, Rank rank, const Op& op)> op_factor = {};
     std::function<double(int step, Rank from, Rank to)> link_factor = {};
 };
 
-/// Simulates the run; the same seed gives the same times. The spec must be valid.
+/// Simulates the run, reproducibly for the same seed. The spec must be valid.
 [[nodiscard]] inline Run makeJitteredRun(const JitteredRun& wanted, unsigned seed) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// Control messages between threads that stand for processes.
+/// Exchanges control messages between threads that represent processes.
 class ControlHub {
 public:
     explicit ControlHub(std::size_t members) : inboxes_(members) {}
@@ -33,7 +33,7 @@ private:
     std::vector<std::deque<ControlChannel::Received>> inboxes_;
 };
 
-/// A member of a team of threads that can train as if they were processes with a device each.
+/// A member of a team of threads that can train like processes with one device each.
 class LinkedTeam final : public ProcessTeam, public ControlSource {
 public:
     LinkedTeam(ProcessTeam& team, ControlHub& hub) : team_(team), hub_(hub) {}

@@ -15,7 +15,7 @@
 /// Binary inputs from texts that people can read and change.
 namespace bubblescope::test {
 
-/// The bytes of a database made by SQL statements.
+/// Contents of a database that SQL statements create.
 inline std::string databaseFromSql(const ScratchFolder& folder, const std::string& sql) {
     const auto path = folder.path() / "made.sqlite";
     std::filesystem::remove(path);
@@ -28,11 +28,11 @@ inline std::string databaseFromSql(const ScratchFolder& folder, const std::strin
     return readAll(path);
 }
 
-/// Protobuf from a text of fields by number, as `10: 7  11 { 9: 1 23: "name" 44: 2.5d 47: 9x 50: ~0aff }`: plain
-/// numbers are varints, those with a `d` doubles, those with an `x` 64 bits of fixed length; `~` begins bytes in
-/// hexadecimal,
-/// `#` a comment. The text is
-/// trusted: what it cannot mean throws.
+/// Converts text with numbered fields to Protobuf: `10: 7  11 { 9: 1 23: "name" 44: 2.5d 47: 9x 50: ~0aff }`. Plain
+/// numbers are varints, numbers with `d` are doubles, numbers with `x` have a fixed length of 64 bits, `~` starts
+/// bytes in hexadecimal,
+/// and `#` starts a comment.
+/// Throws an exception if the text is invalid.
 class PacketText {
 public:
     static std::string bytes(std::string_view text) {

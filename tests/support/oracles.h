@@ -9,13 +9,13 @@ namespace bubblescope::test {
 
 using Json = nlohmann::json;
 
-/// Job orders and tables that other programs and papers gave out: tests/data/oracles, whose README.md names the
+/// Job orders and tables from other programs and papers, in tests/data/oracles. The README.md there lists the
 /// sources.
 
-/// The document with this name, such as "paddle/1f1b.json"; the lines of a CSV file. Fails the test program without it.
+/// The document with this name, such as "paddle/1f1b.json", or the lines of a CSV file. Aborts the tests on failure.
 [[nodiscard]] const Json& oracleDocument(const std::string& file);
 
-/// The names of all documents.
+/// Names of all documents.
 [[nodiscard]] std::vector<std::string> oracleFiles();
 
 } // namespace bubblescope::test

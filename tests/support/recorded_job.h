@@ -14,23 +14,23 @@ class CaptureWriter;
 
 namespace bubblescope::test {
 
-/// A job of two processes that is recorded without a change to it, at times of our choice.
+/// A job of two processes that is recorded without modifications, at chosen times.
 class RecordedJob {
 public:
     static constexpr int kRanks = 2;
-    static constexpr int kStep = 10;                                ///< units from one step to the next
-    static constexpr TimeNs kUnit = std::chrono::microseconds(100); ///< of an op's times
+    static constexpr int kStep = 10;                                ///< time units per step
+    static constexpr TimeNs kUnit = std::chrono::microseconds(100); ///< time unit for ops
 
-    /// `size`: of a part of a process's trace in bytes; 0 = all in one.
+    /// `size` is the size in bytes of each part of a process's trace; 0 = a single part.
     explicit RecordedJob(std::filesystem::path dir, std::int64_t size = 0);
     ~RecordedJob();
 
-    /// 1F1B of two micro-batches, a forward of one unit and a backward of two.
+    /// Writes 1F1B with two micro-batches, with forwards of one time unit and backwards of two.
     void write(int rank, int step);
     void flush(int rank, int step);
     void end(int rank, int step);
     profiler::CaptureWriter& writer(int rank);
-    /// The current content of the rank's file.
+    /// Current content of the rank's file.
     [[nodiscard]] std::string bytes(int rank) const;
 
 private:

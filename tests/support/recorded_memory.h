@@ -10,7 +10,7 @@
 
 namespace bubblescope::test {
 
-/// A recorder with the memory that it records into, and a reader of it.
+/// A recorder with the memory that it records into, and a reader of that memory.
 class RecordedMemory {
 public:
     explicit RecordedMemory(std::size_t bytes = std::size_t{1} << 20)
@@ -20,7 +20,7 @@ public:
     profiler::HostRecorder& recorder() { return recorder_; }
     profiler::EventMemory& memory() { return *memory_; }
 
-    /// Calls `take(tid, record, after_gap)` for all that was recorded since. Returns how many begins were lost so far.
+    /// Calls `take(tid, record, after_gap)` for all new records. Returns the total number of lost starts.
     template <class Take>
     std::int64_t drain(const Take& take) {
         while (

@@ -13,12 +13,12 @@
 
 namespace bubblescope::runtime::reference {
 
-// The model once more, in double precision and without regard to speed: what the accelerators compute is held against
-// it, and its own gradients are held against differences of its forward, which double precision leaves little room in.
-// Each part as forward, gradient for the input and gradient for the weights; pure functions of their arguments.
+// A second, simple implementation of the model in double precision. Results of the accelerators are compared with it,
+// and its gradients with finite differences of its forward. Each part has pure functions for the forward, the gradient
+// of the input, and the gradient of the weights.
 
-/// The parameters of one part: of y = x·weight + bias, of a normalisation (weight = one row of gains) or of a table of
-/// embeddings (a row per entry, no bias). Also the shape of its gradients.
+/// Parameters of one part: of y = x·weight + bias, of a normalisation (weight = a row of gains), or of an embedding
+/// table (a row per entry, no bias). Gradients have the same shape.
 template <class Scalar>
 struct Weights {
     Matrix<Scalar> weight;
@@ -46,7 +46,7 @@ template <class Scalar>
 template <class Scalar>
 struct Normalised {
     Matrix<Scalar> values;             ///< x̂
-    Column<Scalar> inverse_deviations; ///< by row
+    Column<Scalar> inverse_deviations; ///< one per row
 };
 
 template <class Scalar>
@@ -61,25 +61,25 @@ template <class Scalar>
 
 // ---- Causal self-attention (Vaswani et al. 2017)
 
-/// How rows and columns are laid out: `batch` sequences of equal length one after the other; of columns, the queries
-/// of all heads, then the keys, then the values.
+/// Layout of rows and columns. Rows are `batch` sequences of equal length, one after the other; columns are the queries
+/// of all heads, followed by the keys and the values.
 struct AttentionShape {
     int batch = 1;
     int heads = 1;
 };
 
-/// Softmax weights of each sequence and head: rows are queries, columns all tokens up to the last of this slice.
+/// Softmax weights of each sequence and head. Rows are queries; columns are all tokens up to the end of this slice.
 template <class Scalar>
 using AttentionWeights = std::vector<Matrix<Scalar>>;
 
-/// Where a sequence is cut into slices, `earlier` are the columns (queries, keys, values) of the slices before this
-/// one, in their order. Fills `weights`.
+/// If a sequence is divided into slices, `earlier` contains the columns (queries, keys, values) of the previous slices
+/// in order. Fills in `weights`.
 template <class Scalar>
 [[nodiscard]] Matrix<Scalar> attend(const Matrix<Scalar>& columns, std::span<const Matrix<Scalar>* const> earlier,
                                     AttentionShape shape, AttentionWeights<Scalar>& weights);
 
-/// Gradient for `columns`; what falls on keys and values of earlier slices is added to `earlier_grads` (as wide as
-/// the columns, queries untouched).
+/// Gradient for `columns`. Gradients for keys and values of earlier slices are added to `earlier_grads`, which is as
+/// wide as the columns; its queries do not change.
 template <class Scalar>
 [[nodiscard]] Matrix<Scalar> attendGradient(const Matrix<Scalar>& output_grad, const Matrix<Scalar>& columns,
                                             std::span<const Matrix<Scalar>* const> earlier, AttentionShape shape,
@@ -89,8 +89,8 @@ template <class Scalar>
 // ---- Cross-entropy of a softmax over the columns
 template <class Scalar>
 struct CrossEntropy {
-    double sum = 0;             ///< over the rows
-    Matrix<Scalar> logits_grad; ///< of `share` times the sum
+    double sum = 0;             ///< sum over the rows
+    Matrix<Scalar> logits_grad; ///< gradient of `share` times the sum
 };
 
 template <class Scalar>
@@ -103,26 +103,26 @@ public:
     using Parts = BlockParts;
     using M = Matrix<double>;
 
-    /// The data of one piece between its ops.
+    /// Data of one piece that is kept between its ops.
     struct Saved {
         Normalised<double> ln1;
         M qkv;
         AttentionWeights<double> weights;
         M attended;
         Normalised<double> ln2;
-        M hidden;     ///< before GELU
-        M later_grad; ///< for `qkv`, from later slices
+        M hidden;     ///< input of GELU
+        M later_grad; ///< gradients for `qkv` from later slices
         std::array<M, Parts::kParts> output_grads;
     };
 
     /// `parameters` must outlive the block.
     Block(std::span<const Weights<double>> parameters, AttentionShape shape) : parameters_(parameters), shape_(shape) {}
 
-    /// `earlier` are those of the same sequences' slices before this one.
+    /// `earlier` contains the previous slices of the same sequences.
     [[nodiscard]] M forward(M input, std::span<Saved* const> earlier, Saved& saved) const;
-    /// Slices of a sequence come back last to first.
+    /// Slices of a sequence must be passed in reverse order.
     [[nodiscard]] M backwardInput(M output_grad, std::span<Saved* const> earlier, Saved& saved) const;
-    /// One entry per part.
+    /// Returns one entry per part.
     [[nodiscard]] Parameters<double> backwardWeight(const Saved& saved) const;
 
 private:
@@ -136,19 +136,19 @@ class Stage {
 public:
     using M = Matrix<double>;
 
-    /// With the weights that stageLayout() states.
+    /// Starts with the weights in stageLayout().
     Stage(const ModelConfig& config, StageTask task);
 
     [[nodiscard]] Parameters<double>& parameters() { return parameters_; }
-    /// Each part's weights, column by column, then its biases.
+    /// Weights of each part in column-major order, followed by its biases.
     [[nodiscard]] std::vector<float> values() const;
 
     [[nodiscard]] M forward(Piece piece, M input);
     [[nodiscard]] M backwardInput(Piece piece, M output_grad);
     void backwardWeight(Piece piece);
-    /// The sum over the pieces, in the order of values().
+    /// Sum over the pieces, in the order of values().
     [[nodiscard]] M gradient() const;
-    /// The first step of AdamW, with that.
+    /// Applies the first AdamW step with this gradient.
     void step();
     /// Mean over the micro-batches.
     [[nodiscard]] double loss() const { return loss_ / task_.microbatches; }
@@ -176,7 +176,7 @@ private:
     ModelConfig config_;
     StageTask task_;
     Parameters<double> parameters_;
-    Parameters<double> gradients_; ///< summed
+    Parameters<double> gradients_; ///< sums over the pieces
     std::vector<bool> decays_;
     std::map<Piece, Saved> saved_;
     double loss_ = 0;

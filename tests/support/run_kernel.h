@@ -8,8 +8,8 @@
 
 namespace bubblescope::runtime::test {
 
-/// How the emulated device runs a kernel; a test program links one of the definitions. `memory` is all of the device's:
-/// sizes in bytes by address.
+/// Runs a kernel on the emulated device; each test program links one definition. `memory` describes all memory of the
+/// device: sizes in bytes by address.
 #define BUBBLESCOPE_RUN(Kernel) void runKernel(const Kernel& kernel, const std::map<void*, std::int64_t>& memory);
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_RUN)
 #undef BUBBLESCOPE_RUN

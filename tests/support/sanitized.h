@@ -1,6 +1,6 @@
 #pragma once
 
-// Whether this program checks itself with a sanitizer: GCC says so with macros, Clang when it is asked.
+// Defined if this program is instrumented by a sanitizer, which GCC indicates with macros and Clang with __has_feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUBBLESCOPE_SANITIZED 1
 #elif defined(__has_feature)
@@ -14,7 +14,6 @@
 
 namespace bubblescope::test {
 
-inline constexpr bool kSanitized =
-    BUBBLESCOPE_SANITIZED; ///< memory is used in another way, and everything takes longer
+inline constexpr bool kSanitized = BUBBLESCOPE_SANITIZED; ///< memory is used differently, and everything is slower
 
 } // namespace bubblescope::test

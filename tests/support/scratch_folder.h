@@ -12,7 +12,7 @@
 
 namespace bubblescope::test {
 
-/// A folder for a test's files, empty at the start and gone at the end.
+/// A folder for the files of a test, created empty and deleted at the end.
 class ScratchFolder {
 public:
     ScratchFolder() : folder_(made()) {}
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
     [[nodiscard]] std::string file(const std::string& name) const { return (path() / name).string(); }
 
-    /// Writes a file, with the folders above it, and returns its path.
+    /// Writes a file, creates its parent folders, and returns its path.
     std::filesystem::path write(const std::string& name, std::string_view bytes) const {
         const auto target = path() / name;
         std::filesystem::create_directories(target.parent_path());
@@ -28,7 +28,7 @@ public:
         return target;
     }
 
-    /// As above, readable by this user alone.
+    /// Like write(), but only the user can read the file.
     std::filesystem::path writeSecret(const std::string& name, std::string_view bytes) const {
         const auto target = write(name, bytes);
         std::filesystem::permissions(target, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
@@ -46,7 +46,7 @@ private:
 };
 
 inline std::string readAll(const std::filesystem::path& file) {
-    // By the library's compiled code: iterators of a stream's bytes are slow in tests, which are built without
+    // Uses compiled library code, because stream iterators are slow in tests, which are built without
     // optimisation.
     std::ostringstream bytes;
     bytes << std::ifstream(file, std::ios::binary).rdbuf();

@@ -8,19 +8,19 @@
 
 namespace bubblescope::test {
 
-/// Inputs of our own making, part of the source.
+/// Folder with our inputs in the source tree.
 inline std::filesystem::path dataDir() {
     return BUBBLESCOPE_TEST_DATA;
 }
 
-/// Folder of other people's traces; may not exist.
+/// Folder with traces from other people; may not exist.
 inline std::filesystem::path sharedDir() {
     const char* const set = std::getenv("BUBBLESCOPE_SHARED");
     return set != nullptr ? set : BUBBLESCOPE_SHARED_DEFAULT;
 }
 
-/// A trace of a real job by its name, such as "torch-pp-cpu-gloo/1f1b_pp4_mb8". Our own recordings are part of the
-/// source; other people's traces lie below sharedDir(), and may not exist.
+/// A trace of a real job by name, such as "torch-pp-cpu-gloo/1f1b_pp4_mb8". Our recordings are in the source tree;
+/// traces from other people are below sharedDir() and may not exist.
 inline std::filesystem::path realTrace(const std::filesystem::path& name) {
     const std::filesystem::path own = dataDir() / "recordings" / name;
     return std::filesystem::exists(own) ? own : sharedDir() / "traces" / name;
@@ -33,8 +33,8 @@ inline bool isTestOfWhatIsOutside() {
 
 } // namespace bubblescope::test
 
-/// Skips a test of other people's traces, saying so, where its collection, such as "megatronapp-pp4", is not there. Its
-/// full name must hold "Outside": bubblescope_test(… OUTSIDE) makes one CTest case of all such tests of a program.
+/// Skips a test of traces from other people with a message if their collection, such as "megatronapp-pp4", is missing.
+/// The test's full name must contain "Outside": bubblescope_test(… OUTSIDE) creates one CTest case for all such tests.
 #define BUBBLESCOPE_NEED_TRACES(collection)                                                  \
     ASSERT_TRUE(bubblescope::test::isTestOfWhatIsOutside()) << "its name lacks \"Outside\""; \
     if (!std::filesystem::exists(bubblescope::test::sharedDir() / "traces" / (collection)))  \

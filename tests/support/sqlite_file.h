@@ -10,7 +10,7 @@
 
 namespace bubblescope::test {
 
-/// The bytes of a database made by SQL statements.
+/// Contents of a database that SQL statements create.
 inline std::string databaseOf(const ScratchFolder& folder, const char* sql) {
     const auto path = folder.path() / "made.sqlite";
     std::filesystem::remove(path);

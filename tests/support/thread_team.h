@@ -14,13 +14,13 @@
 
 namespace bubblescope::test {
 
-/// Where the members of a team of threads meet. A member that leaves ends the meeting of those that still wait.
+/// Meeting point for a team of threads. If a member leaves, the others stop waiting.
 class ThreadHub {
 public:
     explicit ThreadHub(std::size_t members) : slots_(members, std::vector<std::string>(members)) {}
     [[nodiscard]] std::size_t members() const { return slots_.size(); }
 
-    /// Puts `rows` down for the others and returns what they had for `rank`, once all have come.
+    /// Publishes `rows` for the other members and returns their rows for `rank` when all members have arrived.
     Result<std::vector<std::string>> meet(std::size_t rank, std::vector<std::string> rows) {
         std::unique_lock lock(mutex_);
         slots_[rank] = std::move(rows);
@@ -28,7 +28,7 @@ public:
         std::vector<std::string> mine;
         for (const auto& row : slots_)
             mine.push_back(row[rank]);
-        if (!await(lock)) return runError("another member has left"); // before anyone writes again
+        if (!await(lock)) return runError("another member has left"); // waits before the slots are written again
         return mine;
     }
 
@@ -53,13 +53,13 @@ private:
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<std::vector<std::string>> slots_; ///< by sender, then receiver
+    std::vector<std::vector<std::string>> slots_; ///< by sender, then by receiver
     std::size_t here_ = 0;
     std::size_t meeting_ = 0;
     bool left_ = false;
 };
 
-/// A member of a team whose processes are threads of this one.
+/// A member of a team whose processes are threads of this process.
 class ThreadTeam final : public ProcessTeam {
 public:
     ThreadTeam(ThreadHub& hub, std::size_t rank) : hub_(hub), rank_(rank) {}
@@ -88,7 +88,7 @@ private:
     std::size_t rank_;
 };
 
-/// Runs `work(team)` as each of `members` members, the root on the calling thread, and returns what the root's gave.
+/// Runs `work(team)` once per member, with the root on the calling thread, and returns the result of the root.
 template <class Work>
 auto asTeam(std::size_t members, const Work& work) {
     ThreadHub hub(members);

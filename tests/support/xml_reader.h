@@ -12,10 +12,10 @@ namespace bubblescope::test {
 struct XmlElement {
     std::string name;
     std::map<std::string, std::string> attributes;
-    std::string text; ///< of the element itself, unescaped
+    std::string text; ///< text of this element, unescaped
     std::vector<XmlElement> children;
 
-    /// All elements of this name, this one included, in the document's order.
+    /// Collects all elements with this name, including this element, in document order.
     void collect(std::string_view wanted, std::vector<const XmlElement*>& into) const {
         if (name == wanted) into.push_back(this);
         for (const XmlElement& child : children)
@@ -29,8 +29,8 @@ struct XmlElement {
     [[nodiscard]] double number(const std::string& attribute) const { return std::stod(attributes.at(attribute)); }
 };
 
-/// Reads the part of XML that drawings use, strictly: elements, attributes, text and the five named entities.
-/// Nothing for a document that is not well formed.
+/// Strict reader for the part of XML that drawings use: elements, attributes, text and the five named entities. Returns
+/// nothing if the document is not well formed.
 class XmlReader {
 public:
     static std::optional<XmlElement> read(std::string_view document) {
@@ -57,7 +57,7 @@ private:
         return found;
     }
 
-    /// Text up to `end`, which is not taken.
+    /// Reads text up to `end`, but does not consume `end`.
     std::optional<std::string> text(char end) {
         std::string out;
         while (!rest_.empty() && rest_.front() != end) {

@@ -16,7 +16,7 @@ namespace bubblescope::gui {
 struct Fact {
     QString name;
     QString value;
-    QString explanation; ///< for a tooltip; may be empty
+    QString explanation; ///< shown in a tooltip; may be empty
     bool detail = false; ///< initially hidden in the details view; not shown in tooltips and the status line
 };
 

@@ -34,7 +34,7 @@ struct Theme {
     QColor bad;     ///< for observed values that exceed the closed form
     QColor message; ///< background of error messages
     QColor message_line;
-    std::array<QColor, kRoleCount> roles; ///< by Role; in an array because they are read for every shape
+    std::array<QColor, kRoleCount> roles; ///< indexed by Role, because they are read for every shape
 
     /// Colour of a role. Higher chunks of `chunks` are mixed with the background of the timeline. A negative chunk
     /// selects the mean of all chunks.

@@ -21,7 +21,7 @@ struct TimeScale {
     [[nodiscard]] TimeNs time(double x) const {
         return range.begin + TimeNs{std::llround(x / width * static_cast<double>(range.length().count()))};
     }
-    /// Duration of this number of pixels, at least 1 ns.
+    /// Time that this number of pixels covers, at least 1 ns.
     [[nodiscard]] TimeNs perPixel(double pixels = 1) const {
         const double ns = pixels * static_cast<double>(range.length().count()) / width;
         return TimeNs{std::max<std::int64_t>(1, static_cast<std::int64_t>(ns))};

@@ -10,18 +10,18 @@
 /// The tables of resources/benchmarks/search.md.
 namespace bubblescope::search_table {
 
-/// How far each search goes.
+/// Limits of each search.
 struct Options {
-    double seconds = 0; ///< of wall-clock time; 0 = as the part has it
-    int rounds = 0;     ///< instead of seconds, the same on any machine; 0 = not given
+    double seconds = 0; ///< wall-clock time limit; 0 = default of the benchmark part
+    int rounds = 0;     ///< number of rounds instead of seconds, for equal results on all machines; 0 = not set
     int threads = 0;    ///< 0 = all cores
-    int smallest = 4;   ///< ranks
-    int largest = 16;   ///< ranks
-    int draws = 30;     ///< of times, or of noise
-    std::string only;   ///< v1, v2, v4; empty = all
+    int smallest = 4;   ///< number of ranks
+    int largest = 16;   ///< number of ranks
+    int draws = 30;     ///< number of draws of times or noise
+    std::string only;   ///< v1, v2 or v4; empty = all
 };
 
-/// Sets what ends the search.
+/// Sets the limits of the search.
 inline void limit(SearchRequest& request, const Options& options, double seconds) {
     request.threads = options.threads;
     if (options.rounds > 0) {
@@ -37,7 +37,7 @@ inline double processorSeconds() {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-/// Each returns the exit code: 1 where a goal is missed.
+/// Each function returns the exit code: 1 if a goal is missed.
 int exhaustive(const Options& options);
 int uneven(const Options& options);
 int zeroBubble(const Options& options);

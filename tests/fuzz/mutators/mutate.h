@@ -7,28 +7,28 @@
 #include <string_view>
 #include <vector>
 
-/// Changes an input in the terms of its format, so that most of it stays well formed: what a reader rejects at its
-/// first byte teaches nothing of the rest. Each also repeats parts many times, by which work that grows faster than the
-/// input shows. libFuzzer's own changes are made to the pieces.
+/// Mutators that preserve most of an input's format, because an input that is rejected at its first byte does not test
+/// the rest of the reader. Each mutator also repeats parts many times, to detect work that grows faster than the input.
+/// The parts themselves are changed by libFuzzer's mutations.
 namespace bubblescope::fuzz {
 
 using Random = std::minstd_rand;
 
-/// A number below `end`, which is not 0.
+/// Random number below `end`, which must not be 0.
 [[nodiscard]] inline std::size_t below(Random& random, std::size_t end) {
     return static_cast<std::size_t>(random()) % end;
 }
 
-/// libFuzzer's change of any bytes, of at most `most` then.
+/// Applies libFuzzer's byte mutations. The result has at most `most` bytes.
 [[nodiscard]] std::string mutateBytes(std::string bytes, std::size_t most);
 
 [[nodiscard]] std::string mutateJson(std::string_view text, std::size_t most, Random& random);
 [[nodiscard]] std::string mutateProtobuf(std::string_view message, std::size_t most, Random& random);
-/// gzip or zstd, or bytes that are packed as one of them.
+/// Mutates gzip or zstd data, or compresses other bytes with one of these formats.
 [[nodiscard]] std::string mutatePacked(std::string_view packed, std::size_t most, Random& random);
 [[nodiscard]] std::string mutateDatabase(std::string_view file, std::size_t most, Random& random);
 
-/// How often a part is repeated: mostly a few times, sometimes until `most` bytes are full.
+/// Random number of repetitions of a part: usually a few, sometimes enough to fill `most` bytes.
 [[nodiscard]] std::size_t repetitions(std::size_t bytes, std::size_t most, Random& random);
 
 } // namespace bubblescope::fuzz

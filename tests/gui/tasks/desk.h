@@ -18,8 +18,8 @@
 
 namespace bubblescope::gui {
 
-/// Ten steps of 1F1B in which rank 2 takes half as long again; files named "even" are the same without that. Existing
-/// files are loaded as they are.
+/// Ten steps of 1F1B, in which rank 2 takes 50 % longer unless the file is named "even". Existing files are loaded
+/// unchanged.
 [[nodiscard]] inline Result<LoadedTrace> loadForTask(const RunLoader::Paths& paths, JobControl& control,
                                                      const LoadOptions& options) {
     if (std::filesystem::exists(paths.front())) return loadTrace(paths, control, options);
@@ -35,8 +35,8 @@ namespace bubblescope::gui {
     return LoadedTrace{std::move(run), {}};
 }
 
-/// A user's desk: the app's window with a trace, and a count of what the user does. Tasks are done as a user does them:
-/// by clicks, drags, keys and entries of menus.
+/// Simulates a user of the app's window with an open trace, and counts the user's actions. Tasks are performed as a
+/// user would: with clicks, drags, keys and menu entries.
 class Desk {
 public:
     MainWindow window{loadForTask, false};
@@ -50,7 +50,7 @@ public:
     }
     ~Desk() { std::printf("actions in %s: %d\n", QTest::currentTestFunction(), actions); }
 
-    /// Chosen in the system's dialog, which counts as three actions: the command, the file, Enter.
+    /// Opens traces with the system's dialog, which counts as three actions: the command, the file, and Enter.
     void open(const QStringList& traces) {
         QSignalSpy loaded(&window, &MainWindow::loaded);
         window.open(traces);
@@ -61,7 +61,7 @@ public:
         ++actions;
         QTest::mouseClick(&widget, button, {}, at.x() < 0 ? widget.rect().center() : at);
     }
-    /// Qt 6.8 takes a click in a menu as the end of the click that opened it if the pointer has not moved since.
+    /// Qt 6.8 attributes a click in a menu to the click that opened the menu if the pointer has not moved since.
     void click(QMenu& menu, QAction& entry) {
         constexpr int kSteps = 8;
         const QPoint at = menu.actionGeometry(&entry).center();
@@ -84,7 +84,7 @@ public:
         QTest::mouseMove(&widget, to);
         QTest::mouseRelease(&widget, Qt::LeftButton, {}, to);
     }
-    /// An entry of the menus, or its key.
+    /// Chooses a menu entry, or presses its key.
     void choose(const char* action) {
         ++actions;
         auto& entry = child<QAction>(window, action);
@@ -100,12 +100,12 @@ public:
     int actions = 0;
 };
 
-/// A trace of our own that is part of the source.
+/// Path of one of our traces in the source tree.
 [[nodiscard]] inline QString dataFile(const char* name) {
     return QString::fromStdString((test::dataDir() / name).string());
 }
 
-/// Fails if the user did more than in the trial.
+/// Fails if the user needed more actions than in the trial.
 #define AT_MOST(desk, most) QVERIFY2((desk).actions <= (most), qPrintable(QString::number((desk).actions)))
 
 } // namespace bubblescope::gui

@@ -1,7 +1,7 @@
 #pragma once
 
-// Replaces CUDA's header of this name when kernels are compiled for the host: only the part of the language and of the
-// runtime that runtime/backend/cuda/kernels.cu uses. Threads of a block are fibers; see launch.h.
+// Replaces CUDA's header of this name when kernels are compiled for the host. Contains only the parts of the language
+// and runtime that runtime/backend/cuda/kernels.cu uses. Threads of a block are fibers; see launch.h.
 
 #include "tests/support/cuda_shim/launch.h"
 
@@ -9,12 +9,12 @@
 #include <cstring>
 #include <tuple>
 
-// Inlined as a whole, so that every access to memory is in code that was compiled to report it.
+// Inlines all calls, so that every memory access is in instrumented code.
 #define __global__ __attribute__((flatten))
 #define __device__
 #define __host__
 #define __launch_bounds__(threads)
-// Blocks run one after the other.
+// Possible because blocks run one after the other.
 #define __shared__ static
 
 struct dim3 {
@@ -34,7 +34,7 @@ struct cudaLaunchConfig_t {
     cudaStream_t stream = nullptr;
 };
 
-// The place of the running fiber.
+// Position of the running fiber.
 inline thread_local dim3 gridDim;
 inline thread_local dim3 blockDim;
 inline thread_local dim3 blockIdx;
@@ -76,7 +76,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     cuda_shim::launch(
         blocks.x, threads.x * threads.y,
         [&](unsigned block, unsigned thread) {
-            // Set again whenever a fiber continues: see cuda_shim::launch().
+            // Set again each time a fiber continues; see cuda_shim::launch().
             blockIdx = dim3(block);
             threadIdx = dim3(thread % threads.x, thread / threads.x);
         },

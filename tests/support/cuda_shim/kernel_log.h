@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// The record of all launches of the GPU's kernels on the host in this program.
+/// Log of all GPU kernels that were launched on the host in this program.
 class KernelLog {
 public:
     [[nodiscard]] static KernelLog& get() {
@@ -19,7 +19,7 @@ public:
         return log;
     }
 
-    /// Makes the running test fail if anything was wrong.
+    /// Fails the running test if there were faults.
     void note(const char* kernel, cuda_shim::Shape shape, const std::vector<std::string>& faults, bool equal) {
         for (const std::string& fault : faults)
             ADD_FAILURE() << kernel << ": " << fault;

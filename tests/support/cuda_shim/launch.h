@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-/// Runs kernels on the host as a GPU may: blocks one after the other, the threads of a block as fibers that take turns
-/// at barriers. Watches that threads do not depend on each other between barriers.
+/// Runs kernels on the host in an order that a GPU may use: blocks one after the other, and the threads of a block as
+/// fibers that switch at barriers. Detects threads that depend on each other between barriers.
 namespace cuda_shim {
 
-/// The order in which the fibers of a block, and the blocks, take their turns. A GPU promises none.
+/// Order in which blocks, and the fibers of a block, run. A GPU does not guarantee any order.
 enum class Turns { Ascending, Descending, Shuffled };
 
-/// Memory that all blocks share; other memory with a fixed address belongs to the running block.
+/// Memory that all blocks share. Other memory with a fixed address belongs to the running block.
 struct GlobalMemory {
     const void* begin;
     std::size_t bytes;
@@ -21,40 +21,40 @@ struct GlobalMemory {
 
 struct Options {
     Turns turns = Turns::Ascending;
-    unsigned seed = 1; ///< for Shuffled
+    unsigned seed = 1; ///< seed for Shuffled
     std::vector<GlobalMemory> memory;
 };
 
-/// For launches of the calling thread from now on.
+/// Sets the options for later launches by the calling thread.
 void use(Options options);
 
-/// The errors in the launches of the calling thread since the last call, one sentence each: two threads that access
-/// the same memory, one of them to write, with no barrier in between; a barrier or an exchange that not all threads
-/// reach.
+/// Errors in the launches of the calling thread since the last call, one sentence each: two threads that access the
+/// same memory without a barrier in between, at least one of them to write; a barrier or an exchange that not all
+/// threads reach.
 [[nodiscard]] std::vector<std::string> takeFaults();
 
-/// The number of blocks and threads of the last launch.
+/// Number of blocks and threads of the last launch.
 struct Shape {
     unsigned blocks = 0;
     unsigned threads = 0;
 };
 [[nodiscard]] Shape lastShape();
 
-// The functions that the replacement of CUDA's header calls.
+// Functions that the replacement for CUDA's header calls.
 
-/// `enter` makes a thread of a block the running one, before it starts and whenever it goes on; `run` is the kernel.
+/// `enter` makes a thread the running thread, before it starts and each time it continues. `run` is the kernel.
 void launch(unsigned blocks, unsigned threads, const std::function<void(unsigned block, unsigned thread)>& enter,
             const std::function<void()>& run);
 void awaitBlock();
 [[nodiscard]] unsigned exchangeInWarp(unsigned mask, unsigned value, int distance);
-/// A bit for each thread of the warp.
+/// Returns one bit per thread of the warp.
 [[nodiscard]] unsigned voteInWarp(unsigned mask, bool vote);
-/// sum += left · right for the places of the lane, of matrices of 16-bit numbers that the lanes of a warp hold as
-/// mma.m16n8k16 wants them; sums over the inner index in ascending order.
+/// sum += left · right for the elements of this lane. The matrices of 16-bit numbers are distributed over the lanes of
+/// a warp as in mma.m16n8k16. Sums over the inner index in ascending order.
 void addProductInWarp(float (&sum)[4], const unsigned (&left)[4], unsigned right, unsigned right_below);
-/// Lets the other fibers go on.
+/// Lets the other fibers continue.
 void pass();
-/// Nanoseconds that go by with every call.
+/// A nanosecond counter that increases with every call.
 [[nodiscard]] std::uint64_t globalTimer();
 
 } // namespace cuda_shim

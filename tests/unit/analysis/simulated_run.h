@@ -35,7 +35,7 @@ inline void shift(StepTimeline& step, TimeNs by) {
     step.fitWindow();
 }
 
-/// Steps one after another; `change(step, costs)` may change what one costs.
+/// Simulates consecutive steps. `change(step, costs)` may change the costs of a step.
 inline bubblescope::Run makeRun(
     const ScheduleSpec& spec, int steps, const std::function<void(int, CostModel&)>& change = [](int, CostModel&) {}) {
     bubblescope::Run run;
@@ -63,10 +63,10 @@ inline std::vector<Anomaly> ofKind(const RunReport& report, AnomalyKind kind) {
     return found;
 }
 
-/// The time of one op, in the order of the schedule.
+/// Time of a single op, in the order of the schedule.
 using TimeOf = std::function<double(Rank rank, const Op& op)>;
 
-/// Steps in which each op takes `factor(step)(rank, op)` times its usual time.
+/// Simulates steps in which each op takes `factor(step)(rank, op)` times its usual time.
 inline bubblescope::Run makeRunOf(const ScheduleSpec& spec, int steps, const std::function<TimeOf(int)>& factor) {
     const Schedule schedule = makeSchedule(spec).value();
     return makeRun(spec, steps, [&](int step, CostModel& costs) {
@@ -83,7 +83,7 @@ inline bubblescope::Run makeRunOf(const ScheduleSpec& spec, int steps, const std
     });
 }
 
-/// The run's steps again, as another replica ran them.
+/// Adds the steps of another run as a replica.
 inline void addReplica(bubblescope::Run& run, const bubblescope::Run& other, int replica) {
     for (StepTimeline step : other.steps) {
         step.replica = replica;

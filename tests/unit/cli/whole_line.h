@@ -7,7 +7,7 @@
 
 namespace bubblescope::cli::test {
 
-/// The program's line with all its commands, which parses and does nothing.
+/// The command line with all commands, which is parsed without running a command.
 struct WholeLine {
     CommandLine line{"Bubblescope", "bubblescope", "bubblescope 0.0.0", "Exit codes"};
     Action action;
@@ -17,7 +17,7 @@ struct WholeLine {
     WholeLine() { addCommands(line, action, nullptr, terminal, config); }
 };
 
-/// Every command that can be run, and those that have commands.
+/// Collects every command that can be run, and those with subcommands.
 inline void collect(const CommandInfo& command, std::vector<CommandInfo>& list) {
     list.push_back(command);
     for (const CommandInfo& each : command.commands)

@@ -15,7 +15,7 @@ inline std::string gzipped(std::string_view text, std::uint16_t format = IGZIP_G
     isal_zstream stream;
     isal_deflate_stateless_init(&stream);
     stream.gzip_flag = format;
-    std::vector<std::uint8_t> tables(ISAL_DEF_LVL1_DEFAULT); // made for the text: even ones pack a thousand to one
+    std::vector<std::uint8_t> tables(ISAL_DEF_LVL1_DEFAULT); // made for the text, so even ones pack 1000 : 1
     stream.level = 1;
     stream.level_buf = tables.data();
     stream.level_buf_size = static_cast<std::uint32_t>(tables.size());

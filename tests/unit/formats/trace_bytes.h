@@ -12,7 +12,7 @@ inline Result<ReadTraces> readBytes(const ScratchFolder& folder, std::string_vie
     JobControl control;
     const auto file = folder.write("trace", bytes);
     auto result = readTraces({file}, control);
-    std::filesystem::remove(file); // some file systems wait for the disk when a file is overwritten
+    std::filesystem::remove(file); // because overwriting waits for the disk on some file systems
     return result;
 }
 
@@ -23,7 +23,7 @@ inline std::int64_t countOf(const std::vector<Diagnostic>& problems, std::string
     return count;
 }
 
-/// The first slice of a name, kNoId if there is none.
+/// First slice with this name; kNoId if there is none.
 inline SliceId findSlice(const Trace& trace, std::string_view name) {
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         if (trace.name(slice) == name) return slice;

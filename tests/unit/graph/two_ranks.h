@@ -21,7 +21,7 @@ inline Schedule schedule(const char* name, int pp, int microbatches, int vpp = 1
     return makeSchedule({name, "", pp, microbatches, vpp}).value();
 }
 
-/// Start and end of every op of a rank, in nanoseconds.
+/// Start and end of every op of a rank in nanoseconds.
 using Times = std::vector<std::pair<int, int>>;
 
 inline Times times(const StepTimeline& step, int rank) {

@@ -15,7 +15,7 @@
 
 namespace bubblescope::test {
 
-/// Ranks that write the steps of made runs into files, as a recorder does, and hand out what was written.
+/// Ranks that write the steps of simulated runs to files, like a recorder, and return the written data.
 class RecordedRanks {
 public:
     explicit RecordedRanks(const RunInfo& info, perfetto::SegmentLimits limits = {}) : info_(info), limits_(limits) {
@@ -27,7 +27,7 @@ public:
         }
     }
 
-    /// From the beginning, as another process would.
+    /// Starts the rank again, as another process.
     void start(int rank, const ProcessInfo& host) {
         auto created =
             profiler::TraceSegmentWriter::create(dir_.path(), info_, Rank{rank}, readClocks(), host, limits_);
@@ -42,7 +42,7 @@ public:
         }
     }
 
-    /// A rank's part of a step, at `index`. `rank` counts all of the run.
+    /// Writes a rank's part of a step as step `index`. `rank` counts all ranks of the run.
     void write(int rank, const StepTimeline& step, int index) {
         std::vector<profiler::SliceRecord> batch;
         const Rank in_pipeline{rank / info_.dp};
@@ -58,7 +58,7 @@ public:
 
     profiler::TraceSegmentWriter& writer(int rank) { return writers_[static_cast<std::size_t>(rank)]; }
 
-    /// The data that the rank wrote since the last call.
+    /// Data that the rank has written since the last call.
     std::string news(int rank) {
         const auto place = static_cast<std::size_t>(rank);
         std::ifstream file(writers_[place].path(), std::ios::binary);
@@ -103,7 +103,7 @@ private:
     return wanted;
 }
 
-/// As above, but from step `onset` on rank 2's ops take `factor` times as long.
+/// Like the previous function, but the ops of rank 2 take `factor` times as long from step `onset` on.
 [[nodiscard]] inline JitteredRun fourRanksWithASlowOne(int steps, int onset, double factor) {
     JitteredRun wanted = fourRanks(steps);
     wanted.op_factor = [onset, factor](int step, Rank rank, const Op&) {
@@ -112,7 +112,7 @@ private:
     return wanted;
 }
 
-/// Completes a step of four ranks that rank 0 has ended, and ends the next one of rank 0: so a step is always open.
+/// Completes a step that rank 0 of four has ended, and ends the next one of rank 0, so that a step is always open.
 inline void writeBesideTheNext(RecordedRanks& ranks, const Run& run, int step) {
     for (const int rank : {1, 2, 3})
         ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);

@@ -10,8 +10,8 @@
 
 namespace bubblescope::test {
 
-/// A run without a pipeline, whose trace has all that tables show: hosts and devices of two files, slices that nest,
-/// overlap, never end and lack names, args, arrows, counters and instants.
+/// A run without a pipeline, whose trace contains everything that tables show: hosts and devices of two files; slices
+/// that are nested, overlap, never end or lack names; args, arrows, counters and instants.
 inline Run randomRun(unsigned seed, int slices) {
     std::mt19937 random(seed);
     const auto below = [&random](int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random); };

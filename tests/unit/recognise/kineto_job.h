@@ -10,19 +10,19 @@
 
 namespace bubblescope::test {
 
-/// How a made-up training job on GPUs ran and what its profiler recorded. Nothing in it names a pipeline.
+/// Describes a synthetic training job on GPUs and what its profiler recorded. The trace does not mention a pipeline.
 struct KinetoJob {
     int steps = 3;
-    double jitter = 0.05; ///< op times vary by this share
+    double jitter = 0.05; ///< relative variation of op times
     unsigned seed = 1;
-    bool flows = true;           ///< from operators of the forward to those of the backward
-    bool operators = true;       ///< of the host; else launches alone
+    bool flows = true;           ///< arrows from operators of the forward to those of the backward
+    bool operators = true;       ///< operators of the host; otherwise only launches
     bool peers = true;           ///< parameters of sends and receives, with the peer's rank
-    bool combined = true;        ///< a send and the receive behind it are one kernel, as in Megatron's 1F1B
-    bool tensor_parallel = true; ///< all-reduces within the ops
-    int first_rank = 0;          ///< global rank of the first stage; ranks of one pipeline follow each other
+    bool combined = true;        ///< true if a send and the next receive are one kernel, as in Megatron's 1F1B
+    bool tensor_parallel = true; ///< adds all-reduces within the ops
+    int first_rank = 0;          ///< global rank of the first stage; the ranks of a pipeline are consecutive
     TimeNs begin{10'000'000};
-    std::vector<TimeNs> skew = {}; ///< by rank: how far its clock is ahead
+    std::vector<TimeNs> skew = {}; ///< by rank: offset of its clock
 };
 
 /// An event of a trace file, with the op that it belongs to.
@@ -30,19 +30,19 @@ struct KinetoEvent {
     std::string json;
     enum class What { Compute, Transfer, Other } what = What::Other;
     int step = 0;
-    std::size_t op = 0; ///< in the rank's list; of a transfer, the op behind it
+    std::size_t op = 0; ///< index in the list of the rank; for a transfer, index of the op after it
 };
 
 struct KinetoTrace {
     std::vector<std::vector<KinetoEvent>> ranks;
-    std::vector<StepTimeline> truth; ///< when ops really ran on the devices, on a common clock
-    /// One rank's file, of the events that `keep` wants.
+    std::vector<StepTimeline> truth; ///< actual times of ops on the devices, on a common clock
+    /// The file of one rank, with the events that `keep` accepts.
     [[nodiscard]] std::string file(std::size_t rank, const KinetoJob& job,
                                    const std::function<bool(const KinetoEvent&)>& keep = {}) const;
 };
 
-/// Runs a schedule's steps one after the other, transfers of 0.2 ms between ranks, and records every rank as Kineto
-/// would: the host runs ahead of its device; kernels are tied to launches by correlation ids.
+/// Runs steps of a schedule, with transfers of 0.2 ms between ranks, and records every rank as Kineto would: the host
+/// runs ahead of its device, and correlation ids connect kernels with launches.
 [[nodiscard]] KinetoTrace traceJob(const Schedule& schedule, const KinetoJob& job);
 
 } // namespace bubblescope::test

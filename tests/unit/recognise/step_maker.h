@@ -15,7 +15,7 @@ inline Schedule scheduleOf(const std::string& name, int pp, int microbatches, in
     return makeSchedule({name, "", pp, microbatches, vpp}).value();
 }
 
-/// A step whose ranks run their lists without a pause; not what a machine would do, but a timeline.
+/// A step in which each rank runs its ops without pauses. It is a valid timeline, but not realistic.
 inline StepTimeline packedStep(const Schedule& schedule, int index, TimeNs begin) {
     StepTimeline step;
     step.index = index;

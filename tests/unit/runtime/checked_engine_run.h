@@ -22,7 +22,7 @@ struct CheckedEngineRun : EngineRun {
     std::optional<AadiffOptions> aadiff;
     std::unique_ptr<CheckSetup> checks;
     std::mutex mutex;
-    std::vector<CheckRecord> mismatches; ///< of checks; those that found nothing are in `records`
+    std::vector<CheckRecord> mismatches; ///< mismatches of checks; checks without a difference are in `records`
 
 private:
     Result<AttachHook> makeChecks(std::size_t ranks) {

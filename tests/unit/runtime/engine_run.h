@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// The fake host's time runs ahead with whichever rank sleeps, so others look late without meaning.
+/// The time of the fake host advances with any rank that sleeps, so other ranks can appear late without being late.
 constexpr TimeNs kForgiving = std::chrono::hours(10);
 
 inline CostModel someTimes(TimeNs comm) {
@@ -72,7 +72,7 @@ struct EngineRun : EngineConfig {
     }
 
     std::size_t ring_slots = 1 << 12;
-    std::function<Result<AttachHook>(int ranks)> attach; ///< makes the hooks of the ranks; empty = none
+    std::function<Result<AttachHook>(int ranks)> attach; ///< creates the hooks of the ranks; empty = none
     ModelConfig model;
     StageFactory make_stage;
     std::optional<EngineParts::Devices> devices;
@@ -80,7 +80,7 @@ struct EngineRun : EngineConfig {
     FakeClock clock;
     JobControl control;
     std::vector<std::unique_ptr<profiler::RecordRing>> rings;
-    std::vector<std::vector<profiler::SliceRecord>> records; ///< by rank of the whole run
+    std::vector<std::vector<profiler::SliceRecord>> records; ///< by global rank
 };
 
 using OpRow = std::tuple<Op, std::int64_t, std::int64_t>;
@@ -97,7 +97,7 @@ inline CommRow rowOf(const CommSpan& span, TimeNs origin) {
             (span.end - origin).count()};
 }
 
-/// Begin of a step: that of its first op anywhere.
+/// Start of a step, which is the start of its first op on any rank.
 inline TimeNs beginOf(const EngineRun& run, int step) {
     TimeNs begin = TimeNs::max();
     for (const auto& rank : run.records) {
@@ -109,7 +109,7 @@ inline TimeNs beginOf(const EngineRun& run, int step) {
     return begin;
 }
 
-/// Every step of the run must be what the simulator says, to the nanosecond.
+/// Every step of the run must match the simulator to the nanosecond.
 inline void expectEqualsSimulation(const EngineRun& run) {
     const Result<StepTimeline> simulated = simulate(run.schedule, run.times);
     ASSERT_TRUE(simulated.ok()) << simulated.error().text();

@@ -6,10 +6,10 @@
 
 namespace bubblescope::runtime::test {
 
-/// A host whose time passes only when somebody sleeps, or when the test says so. Thread-safe.
+/// A host whose time advances only when a thread sleeps or when the test sets it. Thread-safe.
 class FakeClock final : public HostClock {
 public:
-    /// Every sleep ends this much too late.
+    /// Every sleep ends late by `overshoot`.
     explicit FakeClock(TimeNs overshoot = TimeNs{0}) : overshoot_(overshoot) {}
 
     [[nodiscard]] TimeNs now() const override { return TimeNs{now_.load()}; }
@@ -19,7 +19,7 @@ public:
         reach(time + overshoot_);
     }
 
-    /// Time never goes back.
+    /// Sets the time, which never decreases.
     void reach(TimeNs time) {
         std::int64_t now = now_.load();
         while (now < time.count() && !now_.compare_exchange_weak(now, time.count())) {

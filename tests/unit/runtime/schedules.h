@@ -20,8 +20,8 @@ inline Schedule scheduleOf(std::string name, int pp, int microbatches, int vpp =
     return std::move(made).value();
 }
 
-/// Every whole backward as its halves; the weight gradients move to the end of the rank's list and run in
-/// reverse, so that no rank does them in the order of micro-batches.
+/// Splits every complete backward. The weight gradients move to the end of the rank's list in reverse order, so that no
+/// rank runs them in the order of micro-batches.
 inline Schedule withDelayedWeightGradients(Schedule schedule) {
     schedule.name = "custom";
     for (auto& list : schedule.ranks) {
@@ -36,8 +36,8 @@ inline Schedule withDelayedWeightGradients(Schedule schedule) {
     return schedule;
 }
 
-/// Two chunks a rank in V placement: the last rank holds two neighbouring stages, and the first rank the
-/// first stage and the last. All forwards, then the backwards from the last micro-batch down.
+/// Two chunks per rank in V placement: the last rank has two adjacent stages, and the first rank has the first and the
+/// last stage. All forwards precede the backwards, which start with the last micro-batch.
 inline Schedule vShaped(int pp, int microbatches) {
     Schedule schedule;
     schedule.name = "custom";

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime::test {
 
-/// The forward of a small block, with weights of its own.
+/// Forward of a small block with weights of its own.
 inline std::unique_ptr<ReexecutableLayer> someForward() {
     ModelConfig model;
     model.width = 4;
@@ -25,14 +25,14 @@ inline std::unique_ptr<ReexecutableLayer> someForward() {
     parameters.fromHost(weights);
     using Layer = CapturedGptLayer<float>;
     auto layer = std::make_unique<Layer>(queue, LayerPart::Forward, Layer::Layer::Block, parameters.view());
-    layer->detach(); // the weights above are gone soon
+    layer->detach(); // required because the weights above are freed soon
     layer->rows = {1, 0, 3, 3};
     layer->heads = 2;
     layer->input = queue->take(HostMatrix(3, 4, weights.data()), 3, 4, Storage::Float);
     return layer;
 }
 
-/// As above, as an offer or a question.
+/// The same layer as an offer or a request.
 inline ShippedLayer someLayer(TimeNs cost = TimeNs{1'000'000}) {
     class Taker final : public LayerProbe {
     public:

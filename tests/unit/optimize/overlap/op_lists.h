@@ -6,8 +6,8 @@
 
 namespace bubblescope::overlap::test {
 
-/// "c" a compute op, "a" an all-reduce on its own stream, "b" one that blocks the compute stream, "w" a compute op
-/// that does not need the all-reduce before it.
+/// "c" is a compute op, "a" an all-reduce on a separate stream, "b" an all-reduce that blocks the compute stream, and
+/// "w" a compute op that does not depend on the previous all-reduce.
 struct Item {
     char kind;
     int time;

@@ -7,12 +7,12 @@
 
 namespace bubblescope::test {
 
-/// Draws a time between `least` and `most` microseconds.
+/// Draws a random time between `least` and `most` microseconds.
 inline TimeNs drawnTime(std::mt19937_64& random, int least, int most) {
     return TimeNs{1000 * (least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)))};
 }
 
-/// Stages of uneven times: forwards of 50 to 150 us, gradients likewise.
+/// Costs of stages with different times: 50 to 150 us for forwards and for gradients.
 inline CostModel unevenCosts(int stages, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     CostModel costs;
@@ -28,7 +28,7 @@ inline CostModel unevenCosts(int stages, std::uint64_t seed) {
     return costs;
 }
 
-/// The work after the last op of each rank: up to 400 us.
+/// Work after the last op of each rank, up to 400 us.
 inline std::vector<TimeNs> drawnAfter(int ranks, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<TimeNs> after;
