@@ -83,7 +83,7 @@ Result<int> codeOf(const Status& status) {
     return 0;
 }
 
-/// Copies a struct from a caller of any version; members that the caller's version lacks are 0.
+/// Copies a struct from a caller of any version. Members that are missing in the caller's version are 0.
 template <class Struct>
 Result<Struct> taken(const Struct* from, const char* what) {
     if (from == nullptr) return usageError(std::string(what) + " is NULL");
@@ -95,7 +95,7 @@ Result<Struct> taken(const Struct* from, const char* what) {
     return copy;
 }
 
-/// Fills in the members that the caller's version has.
+/// Sets the members that exist in the caller's version.
 template <class Struct>
 Status give(Struct value, Struct* to, const char* what) {
     BUBBLESCOPE_ASSIGN(const Struct asked, taken(to, what));

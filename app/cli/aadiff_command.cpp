@@ -23,7 +23,7 @@ struct AadiffArguments {
     bool json = false;
 };
 
-/// The figures of a plan that both outputs show.
+/// Figures of a plan, for both forms of output.
 struct Totals {
     TimeNs idle{0};
     TimeNs checked{0};
@@ -48,13 +48,13 @@ std::string stepsText(std::optional<int> steps) {
     return steps ? fmt::format("{}", *steps) : "never";
 }
 
-/// "F of layer 2, chunk 0".
+/// Such as "F of layer 2, chunk 0".
 std::string unitText(const CheckUnit& unit, bool layers) {
     return fmt::format("{} of {}chunk {}", opLetter(unit.kind),
                        layers ? fmt::format("layer {}, ", unit.layer) : std::string(), unit.chunk.value);
 }
 
-/// The table for people.
+/// Table for text output.
 report::Table slotsTable(const AadiffStudy& study) {
     using report::shown;
     report::Table table({}, {shown("rank"), shown("position", report::Align::Left), shown("idle, as executed"),
@@ -83,7 +83,7 @@ std::int64_t checksIn(const RankPlan& rank) {
     return checks;
 }
 
-/// The table for people.
+/// Table for text output.
 report::Table planTable(const AadiffStudy& study) {
     using report::shown;
     report::Table table({}, {shown("rank"), shown("idle"), shown("checked per step"), shown("checks per step"),

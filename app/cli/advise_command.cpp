@@ -25,7 +25,7 @@ struct AdviseArguments {
     bool json = false;
 };
 
-/// Writes the orders that were searched into the folder of --orders.
+/// Writes the orders from searches into the folder of --orders.
 Status writeOrders(const AdviseArguments& options, const Advice& advice) {
     if (options.orders.empty()) return {};
     std::optional<ReplacingFiles> files;

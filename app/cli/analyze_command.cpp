@@ -44,7 +44,7 @@ struct AnalyzeArguments {
     std::string html;
     std::string csv;
     std::string otlp;
-    std::optional<otlp::Collector> collector; ///< that `otlp` names
+    std::optional<otlp::Collector> collector; ///< parsed from `otlp`
     std::string clocks = "auto";
     std::string in_parts = "auto";
     std::string threshold_file;
@@ -63,7 +63,7 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     return thresholds;
 }
 
-/// The options of the diagnosis, except those estimated from the run.
+/// Diagnosis options, except those estimated from the run.
 Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
@@ -97,7 +97,7 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
     WindowLimits limits;
-    if (always) limits.records = 0; // applies to traces of any size
+    if (always) limits.records = 0; // enabled for traces of any size
     const std::uint64_t least = always ? 1 : live::kLongRecording;
     JobControl control;
     return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, least, control); });
@@ -172,7 +172,7 @@ Status addModelUse(report::Document& document, const Run& run, const std::vector
 /// is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
     const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty() || !options.otlp.empty();
-    printProblems(loaded.run.problems); // they may be the cause of an error
+    printProblems(loaded.run.problems); // because they may be the cause of an error
     if (about_pipelines || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
     const std::optional<StepActivity> typical = typicalStep(files);
@@ -190,7 +190,7 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     return over ? 1 : 0;
 }
 
-/// Sends steps and findings to a collector, which must not keep the user waiting.
+/// Sends steps and findings to a collector, without keeping the user waiting.
 Status sendTelemetry(const DiagnosedRun& diagnosed, const AnalyzeArguments& options,
                      const std::optional<ModelUse>& use) {
     constexpr std::chrono::seconds kPatience{10};

@@ -23,7 +23,7 @@ double defaultOf(const ThresholdInfo& info) {
 
 using report::data;
 
-/// For people, one column with the names padded to the longest; for programs, everything.
+/// As text, a single column with padded names; as JSON, everything.
 report::Document toDocument(bool thresholds) {
     report::Document document;
     report::Table table(thresholds ? "thresholds" : "anomalies", {data("name")});

@@ -36,7 +36,7 @@ Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before); // the thread inherits it
+    ::pthread_sigmask(SIG_SETMASK, &all, &before); // inherited by the thread
     Status started;
     try {
         forward->thread_ = std::thread(&CaptureForward::loop, forward.get());
@@ -74,7 +74,7 @@ void CaptureForward::loop() {
     ended_ = std::move(ended);
 }
 
-/// Bytes that the collector has not acknowledged.
+/// Number of bytes that the collector has not acknowledged.
 std::uint64_t CaptureForward::left() const {
     return sender_.unacknowledged() + follower_.unread();
 }
@@ -85,7 +85,7 @@ Error CaptureForward::incomplete(const std::string& why) const {
                     "send the folder later: bubblescope monitor DIR --forward ADDRESS");
 }
 
-/// An error if the remaining data can no longer be sent, or if sending it took too long.
+/// Returns an error if the remaining data can no longer be sent, or if sending has taken too long.
 Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
     pollfd stop{ending.wait.stop, POLLIN, 0};
     if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal interrupted the transfer");
@@ -113,7 +113,7 @@ Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
     while (true) {
         const std::optional<Ending> end = ending(); // read before the files: if it is set, the job has written all
-        // Folders are read every second, so a job that ended sooner may have created its files since.
+        // Folders are read once per second, so a job that ended earlier may have created files since then.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
         const bool more = follower_.read(sender_, forwardTime() + (end ? kLookAgain : TimeNs{0}));
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));

@@ -27,7 +27,7 @@ std::int64_t lossesOf(const CapturedProcess& process) {
     return sum;
 }
 
-/// Lists every kind of loss, because each has a different cause: "3 lost_in_rings, 1 untimed".
+/// Lists all kinds of loss, because each has a different cause: "3 lost_in_rings, 1 untimed".
 std::string countedLosses(const CapturedProcess& process) {
     const perfetto::CaptureCounts& counts = process.counts;
     std::string text;
@@ -41,7 +41,7 @@ std::string countedLosses(const CapturedProcess& process) {
     return text.empty() ? "nothing" : text;
 }
 
-/// Begins with "at least" for a process that did not report its final counts.
+/// Starts with "at least" for processes that did not report their final counts.
 std::string lossText(const CapturedProcess& process) {
     std::string text = countedLosses(process);
     if (process.gpu_unknown) text += "; GPU work unknown";
@@ -58,7 +58,7 @@ std::string_view accountName(CapturedProcess::Account account) {
     return "none";
 }
 
-/// "nothing lost", but only if that is known to be true.
+/// Reports "nothing lost" only if this is certain.
 std::string lossHeadline(const profiler::CaptureReport& captured) {
     std::int64_t lost = 0;
     std::int64_t files = 0;

@@ -19,7 +19,7 @@ std::string mismatchText(const CheckRecord& check, const CheckedDevice& device) 
                        verdictText(check).text());
 }
 
-/// Several ranks may report something at the same time.
+/// Needed because several ranks may report at the same time.
 std::mutex& speaks() {
     static std::mutex mutex;
     return mutex;
@@ -42,7 +42,7 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
-/// Prints what a run without pacing is going to check, as soon as it is known.
+/// Prints the planned checks of a run without pacing as soon as they are known.
 void announce(const runtime::PlannedCoverage& plan) {
     const std::lock_guard lock(speaks());
     const std::string ranks = plan.first_rank == plan.last_rank
@@ -58,7 +58,7 @@ void announce(const runtime::PlannedCoverage& plan) {
 
 void CheckOptions::add(Command command, bool always) {
     const std::string group = "Checks in bubbles";
-    std::optional<Option> asked; // the others have no effect without it
+    std::optional<Option> asked; // the other options have no effect without it
     if (always) {
         on_ = true;
     } else {

@@ -36,7 +36,7 @@ struct CommandTraits {
 
 class Outputs;
 
-/// Data about commands that CLI11 does not keep.
+/// Data about commands that CLI11 does not store.
 struct CommandRegistry {
     std::unique_ptr<Outputs> outputs;
     std::map<const CLI::Option*, OptionTraits> options;
@@ -62,7 +62,7 @@ CLI::Validator numberCheck(Holds holds, std::string complaint) {
         "");
 }
 
-/// CLI11's error message in our words.
+/// Converts CLI11's error message to our terms.
 std::string complaintOf(const CLI::ParseError& error) {
     std::string text = error.what();
     const std::string name = error.get_name();
@@ -290,7 +290,7 @@ Option Option::excludes(Option other) const {
 }
 
 Option Option::delimiter(char between) const {
-    // Otherwise an option before the files would take them as its values.
+    // Otherwise, an option before the files would consume them as its values.
     option_->delimiter(between)->allow_extra_args(false);
     return *this;
 }
@@ -306,7 +306,7 @@ Option Option::expected(int least, int most) const {
 }
 
 Option Option::repeatable() const {
-    // Otherwise an option before the files would take them as its values.
+    // Otherwise, an option before the files would consume them as its values.
     option_->expected(1)->take_all()->allow_extra_args(false);
     return *this;
 }
@@ -515,7 +515,7 @@ std::optional<int> CommandLine::parse(const std::vector<std::string>& words, boo
             *command, fmt::format("{} needs a subcommand: {}", command->name, fmt::join(commandNames(*command), ", ")),
             speaks);
     std::vector<std::string> all = withDefaults(words);
-    std::ranges::reverse(all); // the order in which CLI11 takes them
+    std::ranges::reverse(all); // the order that CLI11 requires
     try {
         app_->parse(std::move(all));
         return std::nullopt;

@@ -169,7 +169,7 @@ std::string fishOption(const CommandInfo& command, const OptionInfo& option, con
     return text + fmt::format(" -d {}\n", inQuotes(briefly(option.about)));
 }
 
-/// A condition that is true in fish if the line so far names the command but no subcommand of it.
+/// Condition in fish that is true if the line contains the command but none of its subcommands.
 std::string fishCondition(const CommandInfo& command) {
     const auto first = command.path.find(' ');
     if (first == std::string::npos) return "__fish_use_subcommand";
@@ -187,7 +187,7 @@ std::string fishCondition(const CommandInfo& command) {
     return condition;
 }
 
-/// Text escaped so that man shows it unchanged.
+/// Escapes text so that man shows it unchanged.
 std::string manText(std::string_view text) {
     std::string out;
     for (const char c : text) {

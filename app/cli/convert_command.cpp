@@ -35,7 +35,7 @@ struct ConvertArguments {
     std::optional<double> width;
     StepRequest step;
     std::optional<std::int64_t> transfer_bytes;
-    const bool* force = nullptr; ///< whether --force was given
+    const bool* force = nullptr; ///< true if --force was given
 };
 
 Result<std::string> formatOf(const std::string& out) {

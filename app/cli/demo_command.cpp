@@ -20,7 +20,7 @@ struct DemoArguments {
     std::string name;
     std::string out;
     bool json = false;
-    const bool* force = nullptr; ///< whether --force was given
+    const bool* force = nullptr; ///< true if --force was given
 };
 
 std::vector<std::string> demoNames() {

@@ -18,7 +18,7 @@ EndInTime::EndInTime(const StopSignals& signals) : over_(::eventfd(0, EFD_CLOEXE
     try {
         watcher_ = std::thread([this, descriptor = signals.descriptor()] { watch(descriptor); });
     } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch)
-        // The program still ends, but only when what blocks it is done.
+        // The program still ends, but only after the blocking call.
     }
 }
 
@@ -28,7 +28,7 @@ EndInTime::~EndInTime() {
 }
 
 void EndInTime::watch(int signals) const {
-    // The signal stays readable until the program takes it, which ends this wait.
+    // The signal stays readable until the program handles it; this wait then ends.
     std::array<pollfd, 2> waited{{{over_.get(), POLLIN, 0}, {signals, POLLIN, 0}}};
     while (::poll(waited.data(), waited.size(), -1) < 0 && errno == EINTR) {
     }

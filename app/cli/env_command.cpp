@@ -16,7 +16,7 @@ struct EnvArguments {
     bool json = false;
 };
 
-/// Quoted so that a POSIX shell reads it as one word.
+/// Quotes text so that a POSIX shell reads it as one word.
 std::string quoted(const std::string& text) {
     std::string out = "'";
     for (const char c : text)

@@ -30,7 +30,7 @@ struct ExtractArguments {
     std::string out;
     RecogniseRequest recognise;
     bool json = false;
-    const bool* force = nullptr; ///< whether --force was given
+    const bool* force = nullptr; ///< true if --force was given
 };
 
 /// A file to extract, and the name of its extract below the output folder.
@@ -85,7 +85,7 @@ Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& opt
                           fmt::format("cannot create the folder: {}", failed.message()));
     }
     JobControl control;
-    const bool once = input.file == kStandardInput; // a copy would have to read it again
+    const bool once = input.file == kStandardInput; // a copy would require reading the input again
     return watchWork(control, fmt::format("Extracting {}", once ? "standard input" : input.file.filename().string()),
                      WorkUnit::Bytes, [&] {
                          return once ? extractAnyFile(input.file, input.out, known_of, control)

@@ -27,9 +27,9 @@ struct FillArguments {
     ScheduleRequest schedule;
     StepRequest steps;
     MemoryRequest memory;
-    FillOptions fill;         ///< the settings that need neither another option nor a file
-    double margin = 10;       ///< per cent
-    double weight_share = 50; ///< per cent
+    FillOptions fill;         ///< settings that require neither another option nor a file
+    double margin = 10;       ///< percent
+    double weight_share = 50; ///< percent
     std::optional<std::int64_t> checkpoint;
     std::int64_t copy_bandwidth = 0;
     std::string side_job;
@@ -37,7 +37,7 @@ struct FillArguments {
     bool csv = false;
 };
 
-/// Kernel lengths with units, one per line or separated by commas; '#' begins a comment.
+/// Parses kernel durations with units, one per line or separated by commas. '#' starts a comment.
 Result<std::vector<TimeNs>> readKernels(const std::string& file) {
     BUBBLESCOPE_ASSIGN(std::string text, readInputText(file, "kernel lengths"));
     std::vector<TimeNs> kernels;
@@ -165,7 +165,7 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     return document;
 }
 
-/// Prints one line per bubble and kind of work that it holds.
+/// Prints one line per bubble and kind of work in it.
 void printCsv(const FillStudy& study, const StepTimeline& typical) {
     std::string text = "rank,position,before,start_ns,mean_ns,sure_ns,free_bytes,work,pieces,time_ns\n";
     for (std::size_t b = 0; b < study.bubbles.size(); ++b) {

@@ -19,7 +19,7 @@ std::string row(const std::string& name, const std::string& about, std::size_t c
     return report::wrapped(head + std::string(column - report::characters(head), ' '), about, width);
 }
 
-/// The values that an option accepts, if its description does not name them.
+/// Values that an option accepts, unless its description lists them.
 std::string aboutText(const OptionInfo& option, bool all) {
     constexpr std::size_t kFewChoices = 12;
     const bool named = option.choices.empty() || option.about.find(option.choices.front()) != std::string::npos ||
@@ -137,7 +137,7 @@ std::string helpText(const CommandInfo& command, bool all, std::size_t wanted) {
         ++options;
         if (all || !option.rare) listed.push_back(&option);
     }
-    // If there are too many common options for a screen, the last ones are dropped.
+    // If the common options do not fit on a screen, the last ones are dropped.
     std::string rest = optionsText(command, listed, all, width);
     while (!all && !listed.empty() && std::ranges::count(text + rest, '\n') > kOptionLines) {
         listed.pop_back();

@@ -48,7 +48,7 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     return own;
 }
 
-/// The kernels of a file that are recognised as transfers between ranks, so that users can correct this with a rule.
+/// Kernels of a file that are recognised as transfers between ranks, which users can correct with a rule.
 report::Table transfersTable(const Trace& trace, std::uint32_t file) {
     using report::Align;
     report::Table table("communication",
@@ -77,7 +77,7 @@ report::Table transfersTable(const Trace& trace, std::uint32_t file) {
     return table;
 }
 
-/// The content of one file: an object of "files" and, for people, a paragraph.
+/// Content of one file: an object in "files", and a paragraph in text output.
 report::Section fileSection(const FileSummary& summary, std::uint32_t file, const ReadTraces& read,
                             const std::optional<RankPlaces>& places) {
     using report::Align;

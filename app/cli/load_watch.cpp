@@ -48,7 +48,7 @@ ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUn
             const auto passed = Clock::now() - begin;
             estimate.observe(passed, control.done, control.total);
             if (passed < kMoment) continue;
-            // Returns to the beginning of the line and clears the rest of a longer earlier text.
+            // Returns to the start of the line and clears the rest of a longer previous text.
             fmt::print(stderr, "\r{}\x1b[K", progressText(what, unit, estimate, passed).substr(0, errorWidth() - 1));
             std::fflush(stderr);
             shown = true;

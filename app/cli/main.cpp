@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kRunFailed = 4;
 
-/// Commands in which all processes of a job take part. All other commands are executed by the root only.
+/// Commands that all processes of a job execute. Only the root executes the other commands.
 constexpr std::array<std::string_view, 2> kTogether{"run", "aadiff run"};
 
 bool isTogether(const CommandLine& line) {
@@ -44,11 +44,11 @@ Error withSources(Error error, const std::vector<OptionDefault>& defaults) {
     return error;
 }
 
-/// Only the root prints, and its exit code is the job's.
+/// Only the root prints. Its exit code is the exit code of the job.
 int execute(const Action& action, const LaunchSession& session, const CommandLine& line) {
     const CommandResult result = action();
     if (!session.isRoot()) return 0;
-    // A closed pipe or a full disk must not look like success, but a user may close a pager before the end.
+    // A closed pipe or a full disk is an error, but a user may close a pager early.
     const bool written = endPager() || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
     if (!result.ok()) {
         printError(withSources(result.error(), line.usedDefaults()));
@@ -61,8 +61,8 @@ int execute(const Action& action, const LaunchSession& session, const CommandLin
     return result.value();
 }
 
-/// True if the run should join processes that find each other without arguments. This must be known before the line is
-/// parsed, because only the root of several processes reports errors in the line.
+/// True if the run should join processes that find each other without arguments. This is determined before the command
+/// line is parsed, because only the root reports errors in the line.
 bool joinsByItself(std::span<char*> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -72,15 +72,15 @@ bool joinsByItself(std::span<char*> words) {
     return false;
 }
 
-/// A process that is not part of a job, whatever started it.
+/// A process that is not part of a job, regardless of its launcher.
 class NoSession final : public LaunchSession {
 public:
     NoSession() : LaunchSession(0, 1) {}
 };
 
 Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
-    // In a launcher's job the recorded program takes part, not `record` itself, because MPI cannot start twice.
-    // Processes that extract are independent of each other, whatever started them.
+    // In the job of a launcher, the recorded program participates instead of `record`, because MPI cannot start twice.
+    // Processes of `extract` are independent of each other, regardless of their launcher.
     const std::string_view command = words.size() > 1 ? words[1] : "";
     if (command == "record" || command == "extract")
         return std::unique_ptr<LaunchSession>(std::make_unique<NoSession>());
@@ -131,9 +131,9 @@ int reportNoMemory() noexcept {
     return no_memory_exit_code;
 }
 
-/// Also reports memory that was missing where a function must not throw, such as the move of a container.
+/// Also called if memory is exhausted in a function that must not throw, such as the move of a container.
 [[noreturn]] void terminate() noexcept {
-    const bool no_memory = errno == ENOMEM; // the standard library's file system ends programs without an exception
+    const bool no_memory = errno == ENOMEM; // the library's file functions end programs without an exception
     try {
         if (std::current_exception() != nullptr) throw;
         if (no_memory) std::_Exit(reportNoMemory());
@@ -148,8 +148,8 @@ int reportNoMemory() noexcept {
 } // namespace bubblescope::cli
 
 int main(int argc, char** argv) {
-    // Writing beyond a shell's file size limit should be an error like a full disk, not end the process without a
-    // message. The signal is not ignored, because the jobs that `record` starts would inherit that.
+    // Exceeding the shell's limit for file sizes should be an error like a full disk, instead of ending the process
+    // without a message. The signal is not ignored, because jobs that `record` starts would inherit this.
     std::signal(SIGXFSZ, [](int) {}); // NOLINT(cert-err33-c)
     std::set_terminate(bubblescope::cli::terminate);
     try {
@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
                    error.code().message());
         return 4;
     } catch (const std::exception& error) {
-        // Our code throws no exceptions, so this is a defect that deserves a report.
+        // Our code does not throw exceptions, so this is a defect that should be reported.
         fmt::print(stderr, "bubblescope: stopped unexpectedly: {}\n", error.what());
         return 4;
     }

@@ -34,15 +34,15 @@ namespace bubblescope::cli {
 
 namespace {
 
-/// The questions that `mcp` answers: open, answer, findings, whatif, diff, query, plan. Each answer is short, includes
-/// its evidence, and ends with the command that reproduces it.
+/// The tools of `mcp`: open, answer, findings, whatif, diff, query, plan. Each result is short, includes evidence, and
+/// ends with the command that reproduces it.
 [[nodiscard]] std::vector<mcp::Tool> mcpTools();
 
 using Json = nlohmann::json;
 using mcp::Tool;
 using mcp::ToolAnswer;
 
-constexpr std::size_t kMostListed = 20; ///< limit of findings, problems and similar entries per answer
+constexpr std::size_t kMostListed = 20; ///< maximum number of findings, problems and similar entries per result
 
 /// Shortens long lists, and adds the number of omitted entries.
 Json shortened(const Json& value) {
@@ -79,8 +79,8 @@ struct OpenTrace {
     std::shared_ptr<const GpuWork> gpu;
 };
 
-/// The traces of a session, which are kept open. Reading and diagnosing take most of the time, and clients ask several
-/// questions about one trace.
+/// Open traces of a session. They remain open because reading and diagnosing take most of the time, and clients usually
+/// send several requests for one trace.
 class Shelf {
 public:
     /// Reads the trace even if it is already open, because it may have grown.
@@ -94,7 +94,7 @@ public:
         } else {
             BUBBLESCOPE_ASSIGN(opened->diagnosed, diagnoseRun(std::move(loaded.run), {}));
         }
-        constexpr std::size_t kMostOpen = 4; // limit, because a run takes as much memory as its trace
+        constexpr std::size_t kMostOpen = 4; // limited because a run uses as much memory as its trace
         if (traces_.size() >= kMostOpen) traces_.clear();
         traces_[path] = opened;
         return std::shared_ptr<const OpenTrace>(opened);
@@ -105,7 +105,7 @@ public:
         return open(path);
     }
 
-    /// Fails if the trace has no pipeline.
+    /// Returns an error if the trace has no pipeline.
     Result<std::shared_ptr<const OpenTrace>> pipeline(const std::string& path) {
         BUBBLESCOPE_ASSIGN(std::shared_ptr<const OpenTrace> opened, get(path));
         if (!opened->diagnosed) return *opened->activity->no_pipeline;
@@ -367,8 +367,8 @@ std::vector<Tool> mcpTools() {
 
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
-/// The next line without its line end. Longer lines are truncated, so that they are answered with an error. Returns
-/// false at the end of input.
+/// Reads the next line without its line break. Lines that are too long are truncated, which results in an error reply.
+/// Returns false at the end of input.
 bool readLine(std::string& line) {
     line.clear();
     std::array<char, 1 << 16> part{};

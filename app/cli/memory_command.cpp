@@ -33,7 +33,7 @@ report::Value curveOf(const std::vector<MemoryPoint>& curve) {
     return points;
 }
 
-/// The peak that the model was fitted to, and how far the model is from it.
+/// Measured peak to which the model was fitted, and the deviation of the model.
 report::Cell measuredCell(const MemoryReport& memory, Rank rank) {
     for (const MeasuredPeak& peak : memory.measured) {
         if (peak.rank != rank || peak.bytes <= 0) continue;
@@ -45,7 +45,7 @@ report::Cell measuredCell(const MemoryReport& memory, Rank rank) {
     return report::absent();
 }
 
-/// The assumptions of an estimate from a preset.
+/// Adds the assumptions of an estimate from a preset.
 void addAssumptions(report::Document& document, const TransformerShape& shape) {
     const ModelSizes usual;
     document.data("assumptions", report::Value::Object{{"sequence", shape.sequence},
@@ -111,7 +111,7 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
     return document;
 }
 
-/// The memory of the order, or of a file's order with its moves of activations.
+/// Memory use of the order, or of the order in a file with its moves of activations.
 Result<std::optional<MemoryReport>> memoryOf(const MemoryArguments& options, const MemoryRequest& request,
                                              const Planned& planned) {
     if (options.schedule.file.empty()) return request.report(planned.schedule);

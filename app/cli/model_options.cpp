@@ -13,7 +13,7 @@ namespace {
 constexpr int kScale = 64;    ///< factor that reduces width and sequence of models that are too large to run here
 constexpr int kHeadScale = 8; ///< so that heads of 128 features are reduced to 16
 
-/// The runtime's own models, and published ones scaled down. The number of layers stays the same.
+/// Our models for the runtime, and published models scaled down. The number of layers stays the same.
 std::vector<ModelPreset> presets() {
     constexpr std::int64_t kLeastWidth = 4096; // smaller models are not scaled down
     const std::span<const ModelPreset> own = runtime::trainedModels();
@@ -42,7 +42,7 @@ std::string ownNames() {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Nothing if the name is unknown.
+/// Returns nothing if the name is unknown.
 std::optional<ModelPreset> presetOf(const std::string& name) {
     for (const ModelPreset& preset : presets()) {
         if (plainName(preset.name) == plainName(name)) return preset;
@@ -50,7 +50,7 @@ std::optional<ModelPreset> presetOf(const std::string& name) {
     return std::nullopt;
 }
 
-/// Number of parts of the whole model that follow each other in a pipeline.
+/// Number of consecutive parts of the complete model in the pipeline.
 int placesOf(const Schedule& schedule) {
     return schedule.stages() / routes(schedule.placement);
 }

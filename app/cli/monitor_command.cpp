@@ -82,7 +82,7 @@ void printLine(const report::Value& document) {
     std::fflush(stdout);
 }
 
-/// Sends what happens to a collector, and prints each reason why that failed once.
+/// Sends events to a telemetry collector, and prints each kind of failure once.
 class TelemetryOutput {
 public:
     explicit TelemetryOutput(otlp::Collector collector)
@@ -200,8 +200,8 @@ private:
         }
     }
 
-    /// Reports once any files without recognised content, and folders that do not appear. Returns an error if there is
-    /// nothing else to wait for.
+    /// Reports files without recognised content and folders that do not appear, each only once. Returns an error if
+    /// there is nothing else to wait for.
     Status lookForSilence() {
         const TimeNs now = monitorNow();
         const std::int64_t bytes = analyzer_.counts().bytes;
@@ -237,9 +237,9 @@ private:
     }
 
     void wait(int stop) {
-        // With many ranks data arrives all the time, so what they write within some milliseconds is read together.
+        // With many ranks, data arrives all the time, so the data of several milliseconds is read together.
         constexpr int kTogether = 10;
-        constexpr int kLongest = 200; ///< interval for closing steps and reading files of other hosts
+        constexpr int kLongest = 200; ///< interval for ending steps and reading files of other hosts
         std::array<pollfd, 4> waited{{{stop, POLLIN, 0},
                                       {metrics_ ? metrics_->descriptor() : -1, POLLIN, 0},
                                       {follower_.descriptor(), POLLIN, 0},
@@ -305,7 +305,7 @@ private:
             printError("the alert's command cannot be started: " + alert_.problem());
     }
 
-    /// Lets running commands finish, unless the user wants to stop.
+    /// Waits for running commands unless the user wants to stop.
     void finishAlerts(StopSignals& stop) {
         constexpr std::chrono::milliseconds kPatience{300};
         while (alert_.running() > 0 && !stop.came()) {
@@ -334,7 +334,7 @@ private:
     std::unique_ptr<TelemetryOutput> exporter_;
     live::Alert alert_;
     Screen screen_;
-    std::string reported_; ///< the receiver's problems that were already reported
+    std::string reported_; ///< problems of the receiver that have been reported
     TimeNs shown_{0};
     std::int64_t bytes_ = -1;    ///< bytes received at the last check
     TimeNs grew_ = monitorNow(); ///< time when that number last changed
@@ -383,8 +383,8 @@ CommandResult monitor(MonitorArguments& options) {
     }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower), options.patience);
-    // The activity of recorded jobs is found only in their traces, so traces received over the network are also written
-    // to a folder.
+    // Only the traces of recorded jobs contain their activity, so traces from the network are also written to a
+    // folder.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
     if (!options.streams.listen.empty()) {

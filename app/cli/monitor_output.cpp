@@ -27,7 +27,7 @@ using live::LiveStep;
 using live::RankState;
 using report::Value;
 
-// ---- For programs ----
+// ---- JSON output ----
 
 Value::Object checksOf(const live::CheckCounts& checks) {
     return {{"planned", checks.planned()},   {"equal", checks.equal},     {"mismatch", checks.mismatch},
@@ -93,7 +93,7 @@ Value::Object runOf(const RunInfo& info) {
             {"faults", info.faults}};
 }
 
-// ---- For people ----
+// ---- Text output ----
 
 std::string headline(const LiveAnalyzer& analyzer) {
     if (!analyzer.info()) return "Waiting for a run to write its first records …\n";
@@ -147,7 +147,7 @@ void addStep(report::Table& table, const LiveStep& step) {
         table.row(step.index, "unknown", "", "", "", checks, step.fault);
         return;
     }
-    std::size_t worst = 1; // bubbles that the schedule itself causes are expected
+    std::size_t worst = 1; // bubbles of the schedule are expected
     for (std::size_t cause = 1; cause < kCauseCount; ++cause) {
         if (step.causes[cause] > step.causes[worst]) worst = cause;
     }
@@ -312,7 +312,7 @@ std::string liveText(const LiveAnalyzer& analyzer, std::size_t lines) {
     if (!analyzer.info()) return head;
     const std::string tail =
         ranksText(analyzer) + checksText(analyzer) + anomaliesText(analyzer) + capturedText(analyzer);
-    const std::size_t used = linesOf(head) + linesOf(tail) + 1; // the table's titles
+    const std::size_t used = linesOf(head) + linesOf(tail) + 1; // titles of the table
     constexpr std::size_t kFewestSteps = 3;
     return head + stepsText(analyzer, std::max(kFewestSteps, lines > used ? lines - used : 0)) + tail;
 }

@@ -106,15 +106,15 @@ Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
 
 namespace {
 
-/// A sender, with limits on how long it may continue.
+/// A sender with time limits.
 class Sending {
 public:
     Sending(live::StreamSender::Options options, TimeNs patience) : sender_(std::move(options)), patience_(patience) {}
 
     live::StreamSender& sender() { return sender_; }
 
-    /// Returns true if everything has arrived and there has been nothing new for a while. Error: Run, if the collector
-    /// refused.
+    /// Returns true if everything has arrived and no new data has arrived for a while. Error: Run, if the collector
+    /// rejected the data.
     Result<bool> turn() {
         BUBBLESCOPE_TRY(sender_.poll(monitorNow()));
         const bool arrived = sender_.done();
@@ -126,23 +126,23 @@ public:
         }
         if (sender_.connected()) connected_at_ = monitorNow();
         BUBBLESCOPE_TRY(lookForWelcome());
-        constexpr TimeNs kReturns{std::chrono::seconds(10)}; // within this time a restarted collector is back
+        constexpr TimeNs kReturns{std::chrono::seconds(10)}; // time limit for the return of a restarted collector
         if (connected_at_ && sender_.hasEnded() && monitorNow() - *connected_at_ >= kReturns)
             return runError(fmt::format("the monitor disconnected before it acknowledged the last {} bytes",
                                         sender_.unacknowledged()),
                             "the recording host still has the complete traces");
-        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // within this time a paused collector continues
+        constexpr TimeNs kStopped{std::chrono::minutes(1)}; // time limit for the return of a paused collector
         if (sender_.connected() && sender_.hasEnded() && !arrived &&
             monitorNow() - sender_.acknowledgedAt() >= kStopped)
             return runError(fmt::format("the monitor no longer accepts data; it has not acknowledged {} bytes",
                                         sender_.unacknowledged()),
                             "the recording host still has the complete traces");
-        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // time that a user has to free space
+        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // time for the user to free disk space
         if (sender_.unkeptSince() && sender_.hasEnded() && monitorNow() - *sender_.unkeptSince() >= kRoom)
             return runError(fmt::format("{} bytes were not stored: {}", sender_.unacknowledged(), sender_.problem()),
                             "the recording host still has the complete traces");
         if (!arrived) busy_at_ = monitorNow();
-        constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // within this time a late rank would appear
+        constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // time limit for the appearance of a late rank
         return monitorNow() - busy_at_ >= kQuiet;
     }
 
@@ -152,7 +152,7 @@ public:
     }
 
 private:
-    /// Error: Run, if no collector has accepted the connection for too long. A collector that did before may return.
+    /// Error: Run, if no connection was accepted for too long. The limit is longer if there was a connection before.
     Status lookForWelcome() {
         if (sender_.connected()) return {};
         constexpr int kReturning = 10; // multiple of the patience

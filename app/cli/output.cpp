@@ -23,7 +23,7 @@ std::size_t styleAt(std::string_view text) {
     return style == report::kStyles.end() ? 0 : style->size();
 }
 
-/// Names in traces come from other programs, and a terminal would execute control characters in them.
+/// Required because names in traces are not trusted, and a terminal would interpret their control characters.
 std::string withoutControls(std::string_view text, bool styles = false) {
     std::string out;
     while (!text.empty()) {
@@ -41,7 +41,7 @@ bool isChart(std::string_view line) {
     return line.starts_with("rank ") && line.find(" | ") != std::string_view::npos;
 }
 
-/// Cuts charts at the terminal's width, and adds a remark if something was cut.
+/// Truncates charts at the width of the terminal, and adds a note if anything was truncated.
 std::string fittingCharts(std::string_view text, std::optional<std::size_t> width) {
     if (!width) return std::string(text);
     std::string out;
@@ -74,8 +74,8 @@ std::string wrappedError(std::string_view head, std::string_view text) {
     return out;
 }
 
-/// Prints in parts, because the whole text for a long run takes more memory than the run. Parts end at line ends, so
-/// that no character is split.
+/// Prints in parts, because the complete text for a long run needs more memory than the run. Parts end at line breaks,
+/// so that characters are not split.
 void printJson(const report::Section& document) {
     report::writeJson(document, [](std::string_view part) {
         const std::string text = withoutControls(part);

@@ -39,7 +39,7 @@ struct OverlapArguments {
     bool json = false;
 };
 
-/// The results of the `overlap` command.
+/// Results of the `overlap` command.
 struct OverlapStudy {
     struct Entry {
         PairStudy pair;
@@ -67,7 +67,7 @@ std::string percentOf(TimeNs part, TimeNs whole) {
     return whole.count() == 0 ? "none" : formatPercent(fractionOf(part, whole));
 }
 
-/// The percentage by which `time` is shorter than `before`.
+/// Percentage by which `time` is shorter than `before`.
 std::string gain(TimeNs time, TimeNs before) {
     return fmt::format("{:+.1f} %", 100 * fractionOf(before - time, before));
 }
@@ -145,7 +145,7 @@ std::string timesText(const std::vector<TimeNs>& times) {
     return times.size() > kMost ? out + fmt::format(" … {} in all", times.size()) : out;
 }
 
-/// The reason why the cutting rule stopped.
+/// Reason why the cutting rule stopped.
 std::string stopText(const PairStudy& pair, const OpCosts& costs) {
     if (pair.stop == CutStop::ForwardUsedUp) return "no forward op remains to overlap with";
     if (pair.stop == CutStop::None) return "nothing is cut";

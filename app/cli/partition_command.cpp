@@ -47,9 +47,9 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
     return partitionByRank(options.per_rank, vpp, placement);
 }
 
-/// A split given in a framework's own syntax.
+/// A split in the syntax of a framework.
 struct GivenSplit {
-    std::string name; ///< the option and its value; empty if none is given
+    std::string name; ///< the option with its value; empty if there is none
     Partition partition;
     std::vector<LayerKind> kinds; ///< the kind of each unit in order; empty if the syntax does not specify kinds
 };
@@ -69,7 +69,7 @@ Result<GivenSplit> givenSplit(const PartitionArguments& options, int pp) {
     return GivenSplit{};
 }
 
-/// The split in the syntax of the framework named by --for.
+/// Converts the split to the syntax of the framework in --for.
 Result<std::string> frameworkText(const PartitionArguments& options, const Partition& partition,
                                   const std::vector<LayerKind>& kinds, int pp, Placement placement) {
     if (options.framework == "deepspeed") {
@@ -112,7 +112,7 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
 
-/// The layers of each stage, for people.
+/// Layers of each stage, for text output.
 report::Table splitTable(const Partition& partition, int pp, Placement placement) {
     using report::shown;
     report::Table table(
@@ -177,7 +177,7 @@ CommandResult printRule(const PartitionArguments& options) {
     return 0;
 }
 
-/// The mean times of each stage, for orders that depend on times.
+/// Mean times of each stage, for orders that depend on times.
 CostModel meanCosts(const std::vector<Layer>& layers, int stages, TimeNs comm) {
     CostModel costs;
     costs.comm = comm;

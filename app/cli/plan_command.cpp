@@ -18,13 +18,13 @@ namespace {
 
 struct PlanArguments {
     PlanRequest request;
-    RunModelRequest from; ///< files: none without a trace
+    RunModelRequest from; ///< without files if there is no trace
     int plans = 10;
     bool json = false;
     bool csv = false;
 };
 
-/// The duration of the step if all devices ran at their peak; 0 without a model and devices.
+/// Duration of the step if all devices ran at their peak; 0 without a model or devices.
 Result<double> peakSeconds(const PlanRequest& request) {
     if (!request.model.given() || request.cluster.devices == 0 || request.global_batch == 0) return 0.0;
     BUBBLESCOPE_ASSIGN(const plan::Problem problem, request.problem());

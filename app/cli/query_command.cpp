@@ -91,8 +91,8 @@ struct Loaded {
     }
 };
 
-/// Skips the analysis if no queried table shows it. The analysis also aligns clocks, which may be needed for several
-/// files.
+/// Skips the analysis unless a queried table depends on it. The analysis also aligns clocks, which may be needed for
+/// several files.
 Result<Loaded> load(const Request& request, const LoadOptions& known_of, const std::set<std::string>& tables) {
     JobControl control;
     Loaded out;
@@ -105,7 +105,7 @@ Result<Loaded> load(const Request& request, const LoadOptions& known_of, const s
 
 // ---- Text ----
 
-/// Kernel names can be hundreds of characters long; CSV and JSON have them in full.
+/// Truncates kernel names, which can be hundreds of characters long. CSV and JSON contain the complete names.
 std::string cellText(std::string_view text) {
     constexpr std::size_t kMost = 80;
     std::string line(text);

@@ -39,23 +39,23 @@ struct RecordArguments {
     StreamOptions streams;
     std::string report_file;
     TimeNs patience{std::chrono::seconds(10)}; ///< for the receiver, at the end
-    const bool* force = nullptr;               ///< whether --force was given
+    const bool* force = nullptr;               ///< true if --force was given
     std::vector<std::string> command;
 };
 
-/// If each process of a job has its own `record`, only the first one prints.
+/// If each process of a job has a separate `record`, only the first one prints.
 bool isFirstOfJob() {
     return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
 }
 
-/// If each process has its own `record`, one per machine sends the data of all processes there.
+/// If each process has a separate `record`, one `record` per machine sends the data of all processes there.
 bool sends(const RecordArguments& options) {
     return !options.streams.forward.empty() && profiler::identify(profiler::ownVariable).local_rank.value_or(0) == 0;
 }
 
 /// Traces of an earlier job in the folder would be read as part of this one.
 Status mustBeFresh(const std::filesystem::path& dir, bool force) {
-    if (profiler::identify(profiler::ownVariable).rank) return {}; // other processes of this job write there, too
+    if (profiler::identify(profiler::ownVariable).rank) return {}; // other processes of this job also write there
     JobControl control;
     std::error_code ignored;
     if (!std::filesystem::exists(dir, ignored)) return {};
@@ -66,10 +66,10 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
                       "use --force to replace it, or another folder with --out");
 }
 
-/// The waits in which a job hung when it was stopped; nothing if it did not hang.
+/// Waits of a job that was hanging when it was stopped; nothing if it was not hanging.
 void addStandstill(report::Document& document, const profiler::CaptureReport& recorded,
                    const std::filesystem::path& dir) {
-    constexpr std::int64_t kMostSlices = 10'000'000; // takes seconds to read
+    constexpr std::int64_t kMostSlices = 10'000'000; // reading more would take too many seconds
     std::int64_t slices = 0;
     for (const auto& [category, count] : recorded.slices)
         slices += count;
@@ -110,15 +110,15 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir, 
         document.line(
             fmt::format("refused {} connection{} from other users", watched.refused, watched.refused == 1 ? "" : "s"));
     const std::string text = report::toText(document);
-    std::fwrite(text.data(), 1, text.size(), stderr); // may fail without ending the job's recording
+    std::fwrite(text.data(), 1, text.size(), stderr); // a failure must not end the recording
     if (options.report_file.empty()) return;
     ReplacingFile file(options.report_file);
     file.write(report::toJson(document) + "\n");
     if (const Status written = file.commit(); !written.ok()) printError(written.error().text());
 }
 
-/// Sends the data that the monitor has not received; the folder has it, too. `hurried`: the job was asked to stop, so
-/// this must also be quick.
+/// Sends the data that the monitor has not received; it is also in the folder. `hurried` is true if the job was
+/// stopped, so that sending must be fast.
 void sendRest(CaptureForward& forward, TimeNs patience, bool hurried, const StopSignals& stop) {
     constexpr int kSlow = 10; // multiple of the patience for a slow collector
     constexpr TimeNs kHurry{std::chrono::milliseconds(500)};
@@ -140,7 +140,7 @@ CommandResult record(const RecordArguments& options) {
     if (sends(options)) {
         BUBBLESCOPE_ASSIGN(live::StreamSender::Options sender, options.streams.senderOptions());
         sender.only_own = true;
-        ::unsetenv(net::kTokenVariable); // it is meant for the collector, not for the job
+        ::unsetenv(net::kTokenVariable); // only for the collector, not for the job
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
     auto watcher = profiler::ProcessWatcher::start(std::filesystem::absolute(capture.dir, ignored));
@@ -170,12 +170,12 @@ CommandResult record(const RecordArguments& options) {
         } else if (isFirstOfJob()) {
             reportOn(options, capture.dir, job.exit_code != 0, watched);
         }
-        if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
+        if (made) ::rmdir(capture.dir.c_str()); // if the folder is empty because nothing was recorded
         if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
     } catch (const std::bad_alloc&) {
-        printNoMemory(); // but the job has ended, and its exit code is what counts
+        printNoMemory(); // but the job has ended, and its exit code is returned
     }
-    [[maybe_unused]] const bool asked = stop.came(); // a signal that was already handled must not end this process now
+    [[maybe_unused]] const bool asked = stop.came(); // a signal that was handled before must not end this process now
     return job.exit_code;
 }
 

@@ -26,7 +26,7 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
     runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
     if (ran.summary.ok()) return std::move(ran.summary);
     const Error& error = ran.summary.error();
-    // main() lets only the root print, but each process may know a different reason why a run ended.
+    // In main(), only the root prints, but each process may have a different reason for the end of a run.
     const bool says = error.kind == ErrorKind::Run && (!team.isRoot() || !ran.all_alive);
     if (says) printError(fmt::format("rank {}: {}", team.rank(), error.text()));
     if (!ran.all_alive) { // MPI would wait for the process that died
@@ -36,7 +36,7 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
     return std::move(ran.summary);
 }
 
-/// `files` are those that the run left in the folder.
+/// `files` are the files that the run has left in the folder.
 Result<DiagnosedRun> diagnoseRecording(const std::filesystem::path& folder,
                                        const std::vector<std::filesystem::path>& files, JobControl& control) {
     BUBBLESCOPE_ASSIGN(std::optional<DiagnosedRun> in_parts,
@@ -137,7 +137,7 @@ void addTraining(report::Section& document, const runtime::RunSummary& training)
     document.line("");
 }
 
-/// The results of the checks that a run made, step by step.
+/// Results of the checks in a run, per step.
 report::Section checksByStepSection(const RecordedRun& recorded, report::Reader reader) {
     using report::column;
     report::Section section;

@@ -33,7 +33,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// The option that selects where `run` executes ops.
+/// Options that select the device on which `run` executes ops.
 class BackendOption {
 public:
     void add(Command command);
@@ -44,8 +44,8 @@ public:
     [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
     /// True if ranks that share a GPU get separate multiprocessors, provided that the driver supports it.
     [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_.value_or("auto") == "auto"; }
-    /// Returns null for the CPU. `own_process`: each rank is a process, which selects a GPU by its local rank on the
-    /// host. Errors: Usage for a backend that this build does not include, Run if there is no GPU.
+    /// Returns null for the CPU. With `own_process`, each rank is a process, which selects a GPU by its local rank on
+    /// the host. Errors: Usage for a backend that this build does not include, Run if there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
 
 private:
@@ -143,11 +143,11 @@ struct RunArguments {
     std::optional<TimeNs> timeout;
     bool json = false;
     std::vector<std::string> fail_on;
-    const bool* force = nullptr; ///< whether --force was given
+    const bool* force = nullptr; ///< true if --force was given
 };
 
-/// The placement of the ranks determines the transport. The option only confirms the user's intent, so nothing is
-/// guessed.
+/// The placement of the ranks determines the transport. The option only confirms the user's
+/// expectation.
 Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     const std::string& name = options.transport;
     if (name == "nccl" && options.backend.isCpu())
@@ -163,13 +163,13 @@ Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
 
 Result<std::int64_t> parseTraceSize(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
-    constexpr std::int64_t kLeast = 1 << 16; // each part repeats the description of the run
+    constexpr std::int64_t kLeast = 1 << 16; // minimum, because each part repeats the description of the run
     if (bytes < kLeast)
         return usageError(fmt::format("--size {} is too small for a trace", text), "use at least 64KiB");
     return bytes;
 }
 
-/// The configuration without the schedule.
+/// Creates the configuration without the schedule.
 Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_TRY(checkTransport(options, team));
     runtime::RunConfig config;
@@ -240,7 +240,7 @@ Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, con
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
-/// Processes may see different files, so either all of them continue or none.
+/// Either all processes continue or none, because they may have different files.
 template <class Outcome>
 Outcome agreed(Outcome outcome, ProcessTeam* team) {
     if (team == nullptr) return outcome;
@@ -248,7 +248,7 @@ Outcome agreed(Outcome outcome, ProcessTeam* team) {
     return outcome;
 }
 
-/// Like CommandLine::prepare(), which does not know the folders of a comparison.
+/// Like CommandLine::prepare(), for the folders of a comparison.
 Status prepareFolders(const std::vector<std::string>& folders, const RunArguments& options, const ProcessTeam* team) {
     if (options.out.empty() || (team != nullptr && !team->isRoot())) return {};
     for (const std::string& folder : folders)
@@ -272,7 +272,7 @@ CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunA
 }
 
 CommandResult run(const RunArguments& options, ProcessTeam* team) {
-    // Processes of one run would have to agree on its last step, so they are ended by their launcher instead.
+    // Several processes would have to agree on the last step, so their launcher ends them instead.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
     const std::stop_token end_early = end ? end->token() : std::stop_token();

@@ -17,7 +17,7 @@
 namespace bubblescope::cli {
 namespace {
 
-/// The schedule with the number of chunks given by --vpp, or with the smallest number that it supports.
+/// Creates the schedule with the number of chunks from --vpp, or with the smallest number that it supports.
 Result<Schedule> withChunks(const ScheduleRequest& options, const std::string& name, const CostModel& times) {
     Result<Schedule> asked = options.sibling(name, times);
     if (asked.ok()) return asked;
@@ -57,7 +57,7 @@ Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<
     return blocks;
 }
 
-/// Groups runs whose weights are equal bit for bit; each group gets a letter.
+/// Groups runs with bit-identical weights, and assigns a letter to each group.
 std::vector<std::size_t> weightGroups(const std::vector<RecordedRun>& runs) {
     std::vector<std::uint64_t> seen;
     std::vector<std::size_t> groups;
@@ -95,7 +95,7 @@ void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs)
                               late, ops));
 }
 
-/// The memory use of the rank that used most.
+/// Memory use of the rank that used the most.
 const runtime::MemoryUse& largest(const std::vector<runtime::MemoryUse>& memory) {
     return *std::ranges::max_element(memory, {}, &runtime::MemoryUse::total);
 }

@@ -29,7 +29,7 @@ struct ScheduleArguments {
     bool csv = false;
 };
 
-/// Each rank's actions with the names used by PyTorch.
+/// Actions of each rank, with PyTorch's names.
 std::string actionLists(const LoweredSchedule& lowered) {
     std::string text;
     for (std::size_t r = 0; r < lowered.actions.size(); ++r)
@@ -58,7 +58,7 @@ Status printForPeople(const LoweredSchedule& lowered, const CostModel& costs) {
     return {};
 }
 
-/// Draws actions if there are any, with transfers that do not queue.
+/// Draws the actions if there are any, without queues for transfers.
 Status draw(const SvgOptions& svg, const LoweredSchedule& lowered, const CostModel& costs) {
     LoweredStep drawn;
     if (lowered.hasTransfers()) {

@@ -61,7 +61,7 @@ std::string item(std::string_view name, std::string_view text) {
     return text.empty() ? std::string{} : report::wrapped(fmt::format("    {:<11}  ", name), text);
 }
 
-/// If ranks differ at a position, their expressions are listed one after another.
+/// If ranks differ at a position, lists their expressions one after another.
 std::string positionsText(const FamilyForm& form) {
     std::string text;
     std::string_view last;
@@ -77,7 +77,7 @@ std::string positionsText(const FamilyForm& form) {
     return text;
 }
 
-/// Each expression once; if orders differ, with the orders that it applies to.
+/// Lists each expression once, with the orders that it applies to if they differ.
 std::string peaksText(const std::vector<FamilyForm>& forms) {
     std::vector<std::pair<std::string, std::vector<std::string_view>>> peaks;
     for (const FamilyForm& form : forms) {
@@ -130,7 +130,7 @@ constexpr std::string_view kSymbols =
     "pair; t_ar the all-reduce in t_f and t_i that a pair hides; c the latency of a transfer. Bubbles are per rank. "
     "Activations are counted in forward ops of one chunk.";
 
-/// A row of a Markdown table, in which a bar would start the next cell.
+/// A row of a Markdown table, in which vertical bars are escaped.
 std::string markdownRow(const std::vector<std::string>& cells) {
     std::string out = "|";
     for (const std::string& cell : cells) {
@@ -176,7 +176,7 @@ CommandResult list(const SchedulesArguments& options) {
     for (const std::string& name : options.names) {
         families.push_back(findScheduleFamily(name));
         if (families.back() == nullptr) {
-            return makeSchedule({name, "", 1, 1}).error(); // its error lists the existing names
+            return makeSchedule({name, "", 1, 1}).error(); // its error lists all valid names
         }
     }
     if (families.empty()) {

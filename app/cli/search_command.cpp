@@ -56,12 +56,12 @@ Result<std::vector<std::int64_t>> parseSizes(std::string_view text) {
     return sizes;
 }
 
-/// The value for the words that the option accepts.
+/// Parses the words that the option accepts.
 Result<SplitBackward> splitBackward(std::string_view word) {
     return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
 }
 
-/// Asks a job to stop when a signal arrives or its time is up.
+/// Requests a job to stop on a signal or at a time limit.
 class StoppedJob {
 public:
     explicit StoppedJob(const StopSignals& signals, std::optional<std::chrono::milliseconds> limit = {})
@@ -81,7 +81,7 @@ private:
     JobControl control_;
 };
 
-/// Shows progress on a terminal, and ends the search on Ctrl-C.
+/// Shows progress on a terminal, and ends the search on Ctrl+C.
 class SearchView {
 public:
     explicit SearchView(StopSignals& signals) : signals_(signals) {}
@@ -111,7 +111,7 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     const StoppedJob searched(signals);
     BUBBLESCOPE_ASSIGN(FoundOrder found, searchOrder(request, searched.control(),
                                                      [&view](const SearchProgress& now) { return view(now); }));
-    // The order may belong to a family. For large orders it takes a long time to find out.
+    // The order may belong to a family, but for large orders this takes a long time to determine.
     constexpr std::chrono::milliseconds kNaming{500};
     const StoppedJob named(signals, kNaming);
     found.schedule = matchSchedule(found.schedule, {}, named.control()).schedule;
@@ -125,7 +125,7 @@ Result<LoweredSchedule> loweredOrder(const SearchArguments& options, const Sched
     return lowering.lowered(order, {});
 }
 
-/// Adds whether the order found can hang.
+/// Reports if the order can hang.
 Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered, report::Document& document) {
     if (!options.asksForActions()) return {};
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));

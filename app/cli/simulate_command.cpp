@@ -51,7 +51,7 @@ struct SimulateArguments {
     bool ops = false;
     bool json = false;
 
-    /// A table for other programs must not be mixed with a report.
+    /// True if a table is written to standard output, where a report must not be mixed with it.
     [[nodiscard]] bool writesToStandardOutput() const {
         return csv == kStandardOutput || latex == kStandardOutput || markdown == kStandardOutput ||
                figure == kStandardOutput;
@@ -66,7 +66,7 @@ bool statesTransfers(const TransferModel& transfers) {
            transfers.on_compute_stream;
 }
 
-/// Rejects times of weight actions that no rank carries out.
+/// Rejects times of weight actions that no rank performs.
 Status checkWeightTimes(const WeightTimes& times, const std::vector<std::vector<bubblescope::Action>>& actions) {
     const auto has = [&](ActionKind kind) {
         return std::ranges::any_of(actions, [kind](const std::vector<bubblescope::Action>& rank) {
@@ -93,7 +93,7 @@ Result<std::vector<runtime::Fault>> faultsOf(const SimulateArguments& options, c
     return faults;
 }
 
-/// Adds the times of the step's faults, and replaces the order by the one that ranks choose.
+/// Applies the faults of the step, and replaces the order with the order that ranks choose dynamically.
 Status disturb(const SimulateArguments& options, Schedule& schedule, CostModel& costs) {
     BUBBLESCOPE_ASSIGN(const std::vector<runtime::Fault> faults, faultsOf(options, schedule));
     BUBBLESCOPE_ASSIGN(costs, runtime::faultyCosts(schedule, std::move(costs), faults, 0));
@@ -102,7 +102,7 @@ Status disturb(const SimulateArguments& options, Schedule& schedule, CostModel& 
     return {};
 }
 
-/// Compares the times of steps in the order of the list with those in the order that ranks choose.
+/// Compares step times for the listed order with those for the order that ranks choose dynamically.
 Status addDispatch(report::Document& document, const SimulateArguments& options, const Schedule& hint,
                    const CostModel& costs) {
     if (!options.dispatch.dynamic() && options.steps == 1) return {};
@@ -129,7 +129,7 @@ Status addDispatch(report::Document& document, const SimulateArguments& options,
     return {};
 }
 
-/// Simulates with actions if they were requested, or if the order has any and no other kind of transfers was requested.
+/// Simulates with actions if requested, or if the order contains actions and no other kind of transfers was requested.
 Result<report::Simulated> simulateOne(const SimulateArguments& options, Schedule schedule, CostModel& costs) {
     const bool asked = options.lowering.wanted() || options.queues.given();
     BUBBLESCOPE_TRY(disturb(options, schedule, costs));
@@ -188,7 +188,7 @@ Status draw(const SimulateArguments& options, std::span<const report::SweptRun> 
     return options.svg.write(drawn);
 }
 
-/// The schedules of --compare follow the first one.
+/// The schedules of --compare come after the first one.
 std::vector<SweepAxis> axesOf(const SimulateArguments& options, const ScheduleRequest& request) {
     std::vector<SweepAxis> axes = options.axes;
     if (options.compare.empty()) return axes;
@@ -207,7 +207,7 @@ bool sweepsOver(std::span<const SweepAxis> axes, Field field) {
     return std::ranges::find(axes, field, &SweepAxis::field) != axes.end();
 }
 
-/// The number of chunks per rank that the op times refer to; none: that of each order.
+/// Number of chunks per rank for which op times are specified; none if they apply to each order.
 Result<std::optional<int>> chunksOfTimes(const SimulateArguments& options, const ScheduleRequest& request,
                                          std::span<const SweepAxis> axes) {
     if (options.times_of == "op") return std::optional<int>();
@@ -279,7 +279,7 @@ Status addSlices(report::Document& document, const ScheduleRequest& request, con
     return {};
 }
 
-/// Adds the choices of when to gather weights, for the order as PyTorch would run it.
+/// Adds alternatives for the time of gathering weights, for the order as PyTorch would run it.
 Status addWeightChoices(const SimulateArguments& options, const report::Simulated& result, const CostModel& costs,
                         report::Document& document) {
     BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(result.schedule));
@@ -293,7 +293,7 @@ Status addWeightChoices(const SimulateArguments& options, const report::Simulate
     return {};
 }
 
-/// Each rank's memory over time, if there is a memory model.
+/// Memory use of each rank over time, if there is a memory model.
 std::vector<perfetto::RankCounter> memoryCounters(const report::Simulated& result) {
     std::vector<perfetto::RankCounter> counters;
     for (int r = 0; result.memory && r < result.schedule.pp; ++r) {

@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 
 namespace {
 
-/// From now on the signals have their default effect again, in the calling thread and those that it starts.
+/// Restores the default effect of the signals, in the calling thread and in threads that it starts.
 void unblockSignals() {
     sigset_t deadly;
     ::sigemptyset(&deadly);
@@ -28,7 +28,7 @@ EndOnSignal::EndOnSignal() : over_(::eventfd(0, EFD_CLOEXEC)) {
     try {
         watcher_ = std::thread([this] { watch(); });
     } catch (const std::system_error&) {
-        unblockSignals(); // a signal then ends the run at once
+        unblockSignals(); // a signal then ends the run immediately
     }
 }
 

@@ -21,7 +21,7 @@ Result<int> parseRank(std::string_view text, std::string_view list) {
 
 /// "3" or "4-7".
 Status addRanks(std::string_view text, std::vector<Rank>& ranks) {
-    constexpr int kMaxRanks = 1 << 20; // far more than any drawing has; prevents a typing error from filling the memory
+    constexpr int kMaxRanks = 1 << 20; // far more than in any drawing; prevents a typing error from exhausting memory
     const auto dash = text.find('-');
     BUBBLESCOPE_ASSIGN(const int first, parseRank(text.substr(0, dash), text));
     int last = first;

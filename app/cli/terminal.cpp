@@ -17,12 +17,12 @@
 namespace bubblescope::cli {
 namespace {
 
-/// The narrowest width at which text is readable.
+/// Minimum width of readable text.
 constexpr std::size_t kLeastWidth = 40;
 
 struct Terminal {
     TerminalOptions options;
-    // Launchers may give processes a terminal that no user is watching.
+    // Launchers may connect processes to a terminal that no user is watching.
     bool output = isatty(STDOUT_FILENO) != 0 && !launchedAs();
     bool error = isatty(STDERR_FILENO) != 0;
     pid_t pager = -1;
@@ -53,7 +53,7 @@ Size sizeOf(int file) {
     return size;
 }
 
-/// The size of standard output when the process started, because a pager replaces standard output later.
+/// Size of standard output when the process started, because a pager replaces standard output later.
 const Size& outputSize() {
     static const Size size = terminal().output ? sizeOf(STDOUT_FILENO) : Size{};
     return size;
@@ -69,7 +69,7 @@ bool colors(bool is_terminal) {
     return is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
 }
 
-/// The pager as a shell command; empty if there is no pager.
+/// Shell command of the pager; empty if there is no pager.
 std::string pagerCommand() {
     std::string command = terminal().options.pager;
     if (command.empty()) command = variable("BUBBLESCOPE_PAGER");
@@ -122,8 +122,8 @@ void startPager(std::size_t lines) {
     int ends[2];
     if (pipe(ends) != 0) return;
     const std::string line = command + " || exec cat"; // in case the pager is not installed
-    setenv("LESS", "FRX", 0);                          // NOLINT(concurrency-mt-unsafe): nothing reads it meanwhile
-    signal(SIGPIPE, SIG_IGN);                          // a user who closes the pager early has read enough
+    setenv("LESS", "FRX", 0);                          // NOLINT(concurrency-mt-unsafe): not read concurrently
+    signal(SIGPIPE, SIG_IGN);                          // if the user closes the pager early, the program ends silently
     const pid_t child = fork();
     if (child < 0) {
         close(ends[0]);

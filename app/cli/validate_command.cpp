@@ -31,7 +31,7 @@ struct ValidateArguments {
     bool json = false;
 };
 
-/// The file's actions; if it has none and queues must be checked, those that PyTorch would generate.
+/// Actions in the file or, if there are none and queues must be checked, the actions that PyTorch would generate.
 Result<LoweredSchedule> lowered(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(LoweredSchedule read, readLoweredFile(options.file));
     LoweringRequest lowering = options.lowering;

@@ -25,14 +25,14 @@ bool asksToFail(const WhatifArguments& options, const std::string& on) {
     return std::ranges::find(options.fail_on, on) != options.fail_on.end();
 }
 
-/// The exit code for the steps as they ran.
+/// Exit code for the steps as recorded.
 int exitCodeOf(const WhatifArguments& options, const Run& run, const RunModel& model, const StragglerStudy& study) {
     const double idle = bubbleRates(run.steps[model.selection.typicalTimeline()]).over_makespan;
     const bool over = options.budgets.exceeded(model.step_time, idle);
     return over || (asksToFail(options, "straggling") && study.slowdown >= kStragglingSlowdown) ? 1 : 0;
 }
 
-/// The exit code for the predicted steps.
+/// Exit code for the predicted steps.
 int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
     TimeNs idle{0};
     for (const Prediction::RankBubble& rank : prediction.ranks)

@@ -51,7 +51,7 @@ public:
     }
 };
 
-/// A slice's own track; for other items all tracks.
+/// Returns the track of a slice; for other items, all tracks.
 std::vector<TrackId> tracksOf(const Session& session, const ItemRef& item) {
     if (item.kind != ItemKind::Slice) return {};
     return {session.run.trace->sliceTracks()[session.slice(item)]};
@@ -133,14 +133,14 @@ void CentralArea::connectSearch() {
         if (item.kind == ItemKind::Slice) slice_menu_ = menu;
     });
     connect(&from_.state, &ViewState::sessionChanged, this, [this] {
-        if (slice_menu_) slice_menu_->close(); // other traces have other slices
+        if (slice_menu_) slice_menu_->close(); // because other traces have different slices
     });
 }
 
 void CentralArea::connectTeaching() {
     connect(&from_.state, &ViewState::sessionChanged, teach_, [this] {
         const bool was_open = !teach_->isHidden();
-        teach_->setSession(from_.state.session()); // hides it for another trace
+        teach_->setSession(from_.state.session()); // also hides the panel for another trace
         followTrace(was_open);
     });
     connect(&from_.state, &ViewState::selectionChanged, teach_, [this] {
@@ -158,12 +158,12 @@ void CentralArea::connectTeaching() {
         if (teach_->isVisible()) from_.state.mark(teach_->allMatches());
     });
     connect(teach_, &TeachPanel::reopenRequested, &from_.tabs, [&tabs = from_.tabs](Taught taught) {
-        taught.ranks = tabs.front().taught.ranks; // these are specified elsewhere
+        taught.ranks = tabs.front().taught.ranks; // because these are specified elsewhere
         tabs.reopen(taught);
     });
 }
 
-/// The teaching panel is open in the tabs where it was opened, and stays open when their trace is read again.
+/// Shows the panel in the tabs where it was opened; it stays open when their trace is loaded again.
 void CentralArea::followTrace(bool was_open) {
     const SessionPtr& session = from_.state.session();
     auto files = session ? session->run.files : std::vector<std::filesystem::path>();
@@ -219,7 +219,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
         state->setRows(std::move(rows));
     });
     entries.add("itemNote", tr("Add a &note"), [notes = &from_.notes, state] {
-        state->measure({}); // otherwise the note would be about a range
+        state->measure({}); // otherwise, the note would apply to the range
         notes->addHere();
     });
     if (slice && !steps && !session->isBeginning())
@@ -237,7 +237,7 @@ QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
     entries.add("itemSame", tr("&Find similar"),
                 [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
-    // The text of a bubble takes a while to create, so this is done only on request.
+    // Created only on request, because the text of a bubble takes a while to create.
     entries.add("itemCopyText", tr("&Copy as text"),
                 [session, item] { QApplication::clipboard()->setText(copyAsText(*session, item)); });
     entries.addCopy("itemCopyJson", tr("Copy as &JSON"), copyAsJson(*session, item));

@@ -79,7 +79,7 @@ void CommandPalette::run() {
     if (item == nullptr) return;
     QPointer<QAction> action = entries_[static_cast<std::size_t>(item->data(kEntryRole).toULongLong())].action;
     accept();
-    // Triggered after the palette has closed, so that the action finds the window as it was before.
+    // Triggered after the palette has closed, so that the window has its previous state.
     QTimer::singleShot(0, parent(), [action] {
         if (action) action->trigger();
     });

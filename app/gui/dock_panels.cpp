@@ -28,7 +28,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Increment it when docks change, so that arrangements of other versions are ignored.
+/// Must be incremented when docks change, so that layouts of other versions are ignored.
 constexpr int kLayoutVersion = 10;
 constexpr int kLeastHeight = 270; ///< initial height in pixels of the panels below the timeline
 
@@ -101,7 +101,7 @@ void DockPanels::build(const Sources& sources) {
     stacks_ = dock("stacksDock", tr("Stacks"), new StacksPanel(state, themes, &window_));
     QDockWidget* const sql = dock("sqlDock", tr("SQL"), new SqlPanel(state, &window_));
     tabs.insert(tabs.end(), {notes_dock, range_, stacks_, sql, problems_});
-    if (first) arrange(bubbles, tabs); // later calls keep the user's arrangement
+    if (first) arrange(bubbles, tabs); // later calls keep the user's layout
     enableActions();
 }
 
@@ -112,7 +112,7 @@ void DockPanels::arrange(QDockWidget* bubbles, const std::vector<QDockWidget*>& 
         window_.tabifyDockWidget(last, dock);
         last = dock;
     }
-    // Opened with its button, because most traces have no problems.
+    // Hidden until its button is clicked, because most traces have no problems.
     problems_->hide();
     live_->hide(); // shown only while a run is watched
     devices_->hide();
@@ -122,7 +122,7 @@ void DockPanels::arrange(QDockWidget* bubbles, const std::vector<QDockWidget*>& 
     default_ = window_.saveState(kLayoutVersion);
 }
 
-/// A large window has space for higher panels than a small one.
+/// Makes panels higher in large windows.
 void DockPanels::fitHeight() {
     constexpr int kShare = 28; // percent
     QDockWidget* const lower = content_ == Content::Trace ? devices_ : of_pipelines_.front();
@@ -159,7 +159,7 @@ void DockPanels::showStatement(const Statement& statement) {
 
 bool DockPanels::show(const QString& name) {
     auto* dock = window_.findChild<QDockWidget*>(name + QStringLiteral("Dock"));
-    // Without a pipeline fewer panels are needed, unless a run is watched.
+    // Without a pipeline, fewer panels are needed, unless a run is watched.
     const bool there =
         content_ == Content::Pipeline ? dock != devices_ : content_ == Content::Trace && !isOfPipelines(dock);
     if (dock != nullptr && (there || dock == live_)) bringUp(dock);

@@ -30,7 +30,7 @@ constexpr int kPdfResolution = 96;   ///< one pixel of the screen is one pixel o
 
 constexpr int kMargin = 12;
 
-/// The sizes of the parts around the timeline, and of the whole picture.
+/// Sizes of the parts around the timeline, and of the complete picture.
 struct PictureLayout {
     int header = 0;
     int footer = 0;
@@ -114,7 +114,7 @@ QByteArray asSvg(TimelineView& view, const PictureFrame& frame) {
     return device.takeDocument();
 }
 
-/// Nothing if the view contains bitmaps, as dense rows do.
+/// Returns nothing if the view contains bitmaps, which dense rows need.
 QByteArray asTikz(TimelineView& view, const PictureFrame& frame) {
     TikzDevice device(layoutOf(view, frame).whole);
     QPainter painter(&device);
@@ -167,7 +167,7 @@ Status exportView(TimelineView& view, const QString& name, const PictureFrame& f
 
 namespace {
 
-/// The visible part, without the selection.
+/// Returns the visible part without the selection.
 ViewSnapshot forFigure(ViewSnapshot shown) {
     shown.selection = {};
     shown.measured = {};

@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr std::uint64_t kFirstBytes = std::uint64_t{8} << 20;        // loaded and shown in a fraction of a second
-constexpr std::uint64_t kSmallest = std::uint64_t{16} * kFirstBytes; // so that reading them adds little
+constexpr std::uint64_t kSmallest = std::uint64_t{16} * kFirstBytes; // large enough that the preview adds little time
 
 /// Approximate number of bytes to read, with compressed files counted by their uncompressed size.
 std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
@@ -38,13 +38,13 @@ SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths
     if (!loaded.ok()) return nullptr;
     TraceSource source{paths, taught.with(loader.request()), taught.rules};
     Run run = std::move(loaded).value().run;
-    run.problems.clear(); // they would report that the trace ends early
+    run.problems.clear(); // they would report that the trace is truncated
     const bool steps = run.info && !run.steps.empty();
     Result<SessionPtr> session = steps ? sessionOf(std::move(run), std::move(source), control)
                                        : traceSession({std::move(run), std::nullopt}, control, std::move(source));
     return session.ok() ? std::move(session).value() : nullptr;
 } catch (const std::bad_alloc&) {
-    return nullptr; // if the complete load needs as much memory, it reports the error
+    return nullptr; // if the complete load needs too much memory as well, it reports the error
 }
 
 } // namespace bubblescope::gui

@@ -53,7 +53,7 @@ KeySheet::KeySheet(const QMenuBar& menus, QWidget* parent)
     area_->setFrameShape(QFrame::NoFrame);
     area_->setWidgetResizable(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-    // Return in the search line must not close the sheet.
+    // Return in the search field must not close the sheet.
     buttons->button(QDialogButtonBox::Close)->setAutoDefault(false);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* column = spaced(new QVBoxLayout(this), {12, 12, 12, 12});
@@ -103,7 +103,7 @@ void KeySheet::resizeEvent(QResizeEvent* event) {
     if (columnsThatFit() != columns_) fill();
 }
 
-/// Distributes the entries that match the search over the columns; a group's heading stays with its first entry.
+/// Distributes the matching entries over the columns. The heading of a group stays with its first entry.
 void KeySheet::fill() {
     columns_ = columnsThatFit();
     const QString wanted = line_->text().trimmed();
@@ -144,7 +144,7 @@ void KeySheet::fill() {
             text->setTextFormat(Qt::PlainText);
             text->setWordWrap(true);
             text->setBuddy(keys);
-            keys->setAlignment(Qt::AlignRight); // of several lines
+            keys->setAlignment(Qt::AlignRight); // aligns names of several lines
             grid->addWidget(keys, line, 0, Qt::AlignRight | Qt::AlignTop);
             grid->addWidget(text, line++, 1, Qt::AlignTop);
         }

@@ -21,10 +21,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// A position in the focus order: the part of the window, then the column and row in it.
+/// Position in the focus order: the part of the window, then column and row within the part.
 using FocusPlace = std::tuple<int, int, int>;
 
-/// The window's child that contains a widget.
+/// Child of the window that contains a widget.
 const QWidget& focusPartOf(const QMainWindow& window, const QWidget& widget) {
     const QWidget* part = &widget;
     while (part->parentWidget() != &window && part->parentWidget() != nullptr)
@@ -32,7 +32,7 @@ const QWidget& focusPartOf(const QMainWindow& window, const QWidget& widget) {
     return *part;
 }
 
-/// A part's corner. Tabs get the corner of the docks below them, so that they come right before the dock in front.
+/// Corner of a part. Tabs have the corner of the docks below them, so that they come directly before the raised dock.
 QPoint focusCornerOf(const QMainWindow& window, const QWidget& part) {
     if (qobject_cast<const QTabBar*>(&part) == nullptr) return part.pos();
     for (const QDockWidget* dock : window.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
@@ -54,7 +54,7 @@ FocusPlace focusPlaceOf(const QMainWindow& window, const QWidget& widget) {
     return {left ? Left : Docks, corner.x(), corner.y()};
 }
 
-/// Qt keeps docks behind the front one visible, but outside the window.
+/// Docks behind the raised dock are visible for Qt, but outside the window.
 bool takesTab(const QMainWindow& window, const QWidget& widget) {
     return (widget.focusPolicy() & Qt::TabFocus) == Qt::TabFocus && widget.isVisible() && widget.isEnabled() &&
            widget.focusProxy() == nullptr && widget.window() == &window &&

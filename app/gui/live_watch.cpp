@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// A new folder with a unique name in the system's folder for temporary files.
+/// Creates a folder with a unique name in the system's folder for temporary files.
 QString newRunFolder() {
     const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
     return QDir::temp().filePath(QStringLiteral("bubblescope-run-") + time);
@@ -24,7 +24,7 @@ QString newRunFolder() {
 bool isInteraction(const QEvent& event) {
     if (event.type() == QEvent::MouseButtonPress) return true;
     if (event.type() != QEvent::KeyPress) return false;
-    // A modifier pressed alone may be the beginning of a shortcut.
+    // A modifier key alone may be the start of a shortcut.
     const int key = static_cast<const QKeyEvent&>(event).key();
     return key != Qt::Key_Control && key != Qt::Key_Shift && key != Qt::Key_Alt && key != Qt::Key_Meta;
 }
@@ -117,7 +117,7 @@ void LiveWatch::announce(const LiveAlert& alert) {
 
 void LiveWatch::finishRun(bool succeeded, const QString& error_output) {
     if (succeeded) return emit message(tr("The run has ended"), 6000);
-    if (!controller_.snapshot() || !controller_.snapshot()->info) controller_.stop(); // no records will arrive
+    if (!controller_.snapshot() || !controller_.snapshot()->info) controller_.stop(); // more records will not arrive
     const QString what = error_output.section(QLatin1Char('\n'), 0, 0);
     emit refused(runError(tr("The run failed: %1").arg(what).toStdString(),
                           error_output.section(QLatin1Char('\n'), 1).toStdString()));

@@ -34,7 +34,7 @@ constexpr const char* kNoDisplayHint =
 void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
     if (type == QtFatalMsg)
         std::_Exit(complain(QStringLiteral("cannot open a window: the display does not respond"), kNoDisplayHint));
-    // The toolkit's messages about a machine without a screen are not helpful for a screenshot.
+    // Qt's messages about a missing screen are not helpful for a screenshot.
     if (type == QtCriticalMsg) std::fprintf(stderr, "%s\n", qUtf8Printable(message));
 }
 
@@ -58,11 +58,11 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         },
         Qt::SingleShotConnection);
     if (options.sized) window.resize(options.size);
-    // A size that was requested, or remembered from another screen, must not move controls off the screen.
+    // A requested size, or a size stored for another screen, must not move controls off the screen.
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
     gui::offerCrashReport(window, gui::crashFolder());
-    // In an event, so that the application reports exceptions.
+    // Called from an event, so that the application reports exceptions.
     QTimer::singleShot(0, &window, [&window, options] { gui::openAsAsked(window, options); });
     return QApplication::exec();
 }
@@ -71,8 +71,8 @@ int show(gui::MainWindow& window, const gui::Options& options) {
 
 int main(int argc, char** argv) {
     bubblescope::setFieldWords(gui::fieldLabels());
-    std::signal(SIGXFSZ, [](int) {}); // writing beyond a shell's file size limit is an error like a full disk
-    // Parsed before the application object exists: help and version need no display.
+    std::signal(SIGXFSZ, [](int) {}); // exceeding the shell's limit for file sizes is an error like a full disk
+    // Parsed before the application object exists, because help and version require no display.
     QString error;
     const auto early = gui::parseOptions(toArguments(argc, argv), error);
     if (early && early->help) {

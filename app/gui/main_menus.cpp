@@ -59,7 +59,7 @@ private:
     }
     QAction* addCommand(QMenu& menu, Command command);
     void addCommands(QMenu& menu, std::initializer_list<Command> commands);
-    /// The action is enabled only while a trace is open, or only while a trace with a pipeline is open.
+    /// Enables the action only while a trace, or a trace with a pipeline, is open.
     void needsTrace(QAction* action) { needs(action, &ViewState::session); }
     void needsPipeline(QAction* action) { needs(action, &ViewState::pipeline); }
     void needs(QAction* action, const SessionPtr& (ViewState::*what)() const);

@@ -47,7 +47,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     connect(drops, &FileDrops::openBesideRequested, this, &MainWindow::openBeside);
     connect(drops, &FileDrops::openEachRequested, this, &MainWindow::openEach);
     connect(drops, &FileDrops::compareRequested, this, &MainWindow::compareWith);
-    // The central widget and the docks are kept when the language changes, so that nothing moves.
+    // The central widget and the docks remain when the language changes, so that nothing moves.
     setCentralWidget(new QWidget(this));
     (new QVBoxLayout(centralWidget()))->setContentsMargins(0, 0, 0, 0);
     build();
@@ -63,8 +63,8 @@ MainWindow::~MainWindow() {
     delete manual_;
 }
 
-/// Connects the parts that survive a rebuild of the window. The views were connected to the state first, so they are up
-/// to date when the window is notified.
+/// Connects the parts that remain when the views are recreated. Views are connected to the state before the window, so
+/// they are up to date when the window is notified.
 void MainWindow::connectParts() {
     connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
     connect(&tabs_, &TraceTabs::loadStarted, this, [this] { centre_->message().hide(); });
@@ -140,7 +140,7 @@ void MainWindow::clear() {
     explorer_ = nullptr;
 }
 
-/// Rebuilds all widgets in the current language. Their content is part of the state, and is kept.
+/// Recreates all widgets in the current language. Their content is part of the state and remains.
 void MainWindow::rebuild() {
     tabs_.saveViews();
     state_.setReference(nullptr);
@@ -222,7 +222,7 @@ void MainWindow::showSession() {
                                                : DockPanels::Content::Trace;
     if (docks_->show(content) && live().active() && !live().parked()) docks_->showLive();
     showHovered({});
-    // Problems are known for the complete trace, but not for the first steps of a trace that is still loading.
+    // Problems are known for complete traces, but not for previews.
     const bool known = session != nullptr && !tabs_.front().first_steps_only;
     status_->showProblems(known ? std::optional(session->run.problems.size()) : std::nullopt);
 }
@@ -236,7 +236,7 @@ void MainWindow::showLive() {
 }
 
 void MainWindow::showHovered(const ItemRef& item) {
-    // The details panel shows what does not fit here.
+    // The details panel shows the complete text.
     status_->setHovered(state_.session() == nullptr ? QString()
                         : item                      ? oneLine(*state_.session(), item)
                                                     : tr("Wheel zooms, drag moves, click selects; ? shows all keys"));

@@ -33,7 +33,7 @@ namespace {
 
 const QString kRoot = QStringLiteral(":/manual/");
 
-/// The folder of a language's pages, relative to that of the English ones; empty for English.
+/// Folder of the pages in a language, relative to the folder of the English pages; empty for English.
 QString translationFolder(Language language) {
     return language == Language::Chinese ? languageKey(language) + QLatin1Char('/') : QString();
 }
@@ -139,12 +139,12 @@ void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
         QTextTableFormat format = table->format();
         format.setBorderCollapse(true);
         format.setBorderStyle(
-            QTextFrameFormat::BorderStyle_Solid); // otherwise half of the lines are too light to be visible
+            QTextFrameFormat::BorderStyle_Solid); // otherwise, half of the lines are too light to be visible
         format.setBorderBrush(palette().color(QPalette::Mid));
         format.setCellPadding(4);
         table->setFormat(format);
     }
-    moveCursor(QTextCursor::Start); // otherwise the view would scroll to its place at the end
+    moveCursor(QTextCursor::Start); // otherwise, the view would later scroll to the cursor at the end
     verticalScrollBar()->setValue(0);
     if (section.isEmpty()) return;
     for (QTextBlock block = document()->begin(); block.isValid(); block = block.next()) {

@@ -76,7 +76,7 @@ QString readDemo(const QCommandLineParser& parser, Options& out) {
     return names.contains(out.demo) ? QString() : tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
 }
 
-/// The user's statements about how to read traces.
+/// Options of the user for reading traces.
 QString readRecognition(const QCommandLineParser& parser, RecogniseRequest& out) {
     for (const QString& file : parser.values(QStringLiteral("rules")))
         out.rules.push_back(file.toStdString());
@@ -256,7 +256,7 @@ RunLoader loaderOf(const Options& options) {
     const auto load = [once, request = options.recognise](const RunLoader::Paths& paths, JobControl& control,
                                                           LoadOptions wanted) -> Result<LoadedTrace> {
         BUBBLESCOPE_ASSIGN(LoadOptions own, once ? *once : request.options());
-        // Statements that the user makes in the app take precedence.
+        // Hints that the user gives in the app take precedence.
         std::ranges::move(own.rules, std::back_inserter(wanted.rules));
         std::ranges::move(own.reading.lanes, std::back_inserter(wanted.reading.lanes));
         std::ranges::move(own.reading.ranks, std::back_inserter(wanted.reading.ranks));

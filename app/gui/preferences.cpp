@@ -33,7 +33,7 @@ const QString kFontSizeKey = QStringLiteral("font/points");
 constexpr int kLeastPoints = 6;
 constexpr int kMostPoints = 32;
 
-/// The thresholds that differ from the default, by name.
+/// Thresholds that differ from the default, by name.
 Thresholds storedThresholds() {
     Thresholds thresholds;
     QSettings settings;
@@ -99,7 +99,7 @@ void Preferences::chooseStepShownFirst(StepShownFirst which) {
 }
 
 void Preferences::applyFontSize(int points) {
-    static const qreal of_system = QApplication::font().pointSizeF(); // the size before it is first changed
+    static const qreal of_system = QApplication::font().pointSizeF(); // initial font size
     font_size_ = points;
     QFont font = QApplication::font();
     font.setPointSizeF(points == 0 ? of_system : points);

@@ -83,7 +83,7 @@ void addGroups(QMenu& menu, ViewState& state) {
         group->addAction(action);
         axes << action;
     }
-    // The axes along which the run has more than one rank.
+    // Enables the axes along which the run has more than one rank.
     const auto enable = [&state, axes] {
         const MeshNumbers spread =
             state.session() ? rowSpread(rowFacts(*state.session(), -1)) : MeshNumbers{{0, 0, 0, 0, 0}};

@@ -29,7 +29,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kPauseMs = 20; ///< interval between checks whether background jobs are finished
+constexpr int kPauseMs = 20; ///< interval between checks if background jobs have finished
 const QString kExplorer = QStringLiteral("lab");
 const QString kManual = QStringLiteral("manual");
 
@@ -193,15 +193,15 @@ int takeScreenshot(MainWindow& window, const Options& options) {
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });
     if (const auto* const application = qobject_cast<Application*>(QCoreApplication::instance()))
-        QObject::connect(application, &Application::failed, &window, // it has printed the error
+        QObject::connect(application, &Application::failed, &window, // the application has printed the error
                          [](const Error& error) { QApplication::exit(exitCode(error.kind)); });
     // No trace is opened, so no signal will follow.
     if (needsNoTrace(options.panel)) {
-        QApplication::sendPostedEvents(); // menus in the chosen language
+        QApplication::sendPostedEvents(); // for menus in the selected language
         writeWhenIdle(firstPageOrDialog(window, options), options);
         return QApplication::exec();
     }
-    // In an event, so that the application reports exceptions.
+    // Called from an event, so that the application reports exceptions.
     QTimer::singleShot(0, &window, [&] { openAsAsked(window, options); });
     return QApplication::exec();
 }

@@ -79,7 +79,7 @@ void TraceTabs::finishSession() {
                    tr("locate them in their tabs; the session still contains them").toStdString()));
 }
 
-/// A trace of a session, or of a tab that is opened again, keeps its tab and what was saved about it.
+/// If a trace of a session, or of a reopened tab, cannot be loaded, it keeps its tab and its saved data.
 void TraceTabs::keepUnopened(const Request& request, const Error& error) {
     if (opening_) ++opening_->failed;
     if (request.own_tab) {
@@ -97,8 +97,8 @@ void TraceTabs::keepUnopened(const Request& request, const Error& error) {
 
 namespace {
 
-/// The files of a trace as located by the user: as many as before, or those with the same names in the folder of the
-/// first.
+/// Files of a trace as located by the user: either the same number of files, or the files with the original names in
+/// the folder of the first.
 QStringList located(const QStringList& before, const QStringList& chosen) {
     const QFileInfo first(chosen.front());
     const bool folder = first.isDir() && before.size() > 1;

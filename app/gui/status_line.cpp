@@ -27,8 +27,8 @@ StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
     problems_->setToolTip(tr("Damaged, lost or guessed data"));
     connect(problems_, &QToolButton::clicked, this, &StatusLine::problemsRequested);
     bar.addPermanentWidget(problems_);
-    // Gives a message all the space. The status bar hides only visible widgets, and right after a rebuild none is
-    // visible.
+    // Lets a message use all the space. The status bar hides only visible widgets, but directly after the views are
+    // recreated, none are visible.
     const auto make_room = [this](const QString& message) { hover_->setVisible(message.isEmpty()); };
     connect(&bar, &QStatusBar::messageChanged, hover_, make_room);
     make_room(bar.currentMessage());

@@ -29,7 +29,7 @@ std::string rectText(const QRectF& rect) {
                        svg::number(rect.width()), svg::number(rect.height()));
 }
 
-/// The attribute `name` with a colour, and its opacity.
+/// The attribute `name` for a colour, and its opacity.
 std::string colourText(std::string_view name, const QColor& colour) {
     std::string out = fmt::format(R"({}="{}")", name, colour.name().toStdString());
     if (colour.alpha() < 255) out += fmt::format(R"( {}-opacity="{}")", name, svg::number(colour.alphaF()));
@@ -95,7 +95,7 @@ public:
         const QPointF place = transform().map(at);
         const QFont font = item.font();
         const double size = pixelSize(font);
-        // A viewer may have other fonts, so the text's width is fixed to make it fit.
+        // Viewers may have different fonts, so the width of the text is fixed.
         body().text(
             place.x(), place.y(), item.text().toStdString(),
             joined({fmt::format(R"(font-family="{}, sans-serif" font-size="{}")",
@@ -119,7 +119,7 @@ private:
     [[nodiscard]] QTransform transform() const { return state->transform(); }
     [[nodiscard]] QRectF map(const QRectF& rect) const { return transform().mapRect(rect); }
 
-    /// The parent of the next element: a group with the painter's clip.
+    /// Parent of the next element, which is a group with the painter's clip.
     svg::Document& body() {
         clipTo(state->painter()->hasClipping() ? map(state->painter()->clipBoundingRect()) : QRectF());
         return body_;

@@ -38,7 +38,7 @@ std::string escaped(const QString& text) {
 
 } // namespace
 
-/// Writes commands as they are drawn. The picture's y axis points up.
+/// Writes commands as they are drawn. The y axis of TikZ points up.
 class TikzDevice::Engine : public PageEngine {
 public:
     explicit Engine(int height) : height_(height) {}

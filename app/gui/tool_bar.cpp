@@ -33,7 +33,7 @@ QToolBar* makeToolBar(MainWindow& window) {
         const QString text = plainMenuText(action->text());
         action->setToolTip(keys.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, keys));
         bar->addAction(action);
-        // The keyboard focus stays with the timeline after a click; Tab still leads here.
+        // The keyboard focus remains in the timeline after a click; Tab still moves the focus here.
         auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action));
         button->setFocusPolicy(Qt::TabFocus);
         button->setAccessibleName(text);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kNoteTime = 4000; ///< ms
 
-/// Errors: Run if the file cannot be written, and for a trace without a pipeline those of activityOf().
+/// Errors: Run if the file cannot be written; for a trace without a pipeline, also those of activityOf().
 Status writeReport(const Session& session, const std::optional<ModelUse>& use, const QString& file) {
     ReplacingFile out(file.toStdString());
     if (session.hasSteps()) {
@@ -58,7 +58,7 @@ void TraceExports::chooseFigure() {
         const QString name = QFileInfo(from_.centre.pictureName()).completeBaseName() + QLatin1Char('.') + suffix;
         const NewFile wanted{tr("Export the timeline"), name, suffix, tr("Pictures (*.png *.svg *.pdf *.tex)")};
         askWhereToSave(window_, wanted, [this, figure](const QString& file) {
-            if (!from_.state.session()) return; // closed while the dialog was open
+            if (!from_.state.session()) return; // the trace was closed while the dialog was open
             emit written(exportFigure(from_.state, from_.themes.theme(), figure, file), file);
         });
     });

@@ -21,7 +21,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The view of a trace whose first slices were shown; empty if these were all its slices.
+/// View for a trace after a preview of its first slices; empty if the preview contained all slices.
 ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const Session& whole) {
     ViewSnapshot view;
     if (seen && whole.run.trace) view.range = rangeInWhole(*seen, *whole.run.trace).value_or(TimeRange{});
@@ -68,7 +68,7 @@ QTabBar* TraceTabs::makeBar(QWidget* parent) {
     return bar_;
 }
 
-/// A single tab needs no bar.
+/// Hides the bar if there is only one tab.
 void TraceTabs::updateBar() {
     const QSignalBlocker quiet(bar_);
     while (bar_->count() > count())
@@ -95,7 +95,7 @@ void TraceTabs::updateBar() {
 
 void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
-    if (tab.failure) return; // it keeps what was saved
+    if (tab.failure) return; // the tab keeps its saved content
     tab.session = state_.session();
     tab.view = state_.session() ? state_.snapshot() : ViewSnapshot{};
     tab.seen = seenOfBeginning();
@@ -150,7 +150,7 @@ void TraceTabs::close(int tab) {
     if (is_loading) loadNext();
 }
 
-/// The last tab is emptied instead, so that the window returns to its initial state.
+/// Clears the last tab instead, so that the window returns to its initial state.
 void TraceTabs::remove(int tab) {
     const bool was_live = tabs_[static_cast<std::size_t>(tab)].live;
     if (count() == 1) {
@@ -176,7 +176,7 @@ void TraceTabs::showLive(const QString& title) {
         tab.live = false; // only one run is watched at a time
         tab.alert.clear();
     }
-    // Closes tabs of a run that never showed anything.
+    // Closes empty tabs of a run.
     for (int tab = count() - 1; tab >= 0; --tab) {
         if (tab == current_ || !tabs_[static_cast<std::size_t>(tab)].empty()) continue;
         tabs_.erase(tabs_.begin() + tab);
@@ -188,7 +188,7 @@ void TraceTabs::showLive(const QString& title) {
     updateBar();
 }
 
-/// Brings a new tab to the front, or uses the one in front if it is empty. Its content is not shown yet.
+/// Selects a new tab, or uses the selected tab if it is empty. Its content is not shown yet.
 void TraceTabs::addTab() {
     ideal_->setOn(false);
     compare_->restore({});
@@ -288,7 +288,7 @@ void TraceTabs::cancelLoad() {
 }
 
 void TraceTabs::loadFirstSteps(const Request& request) {
-    if (!front().empty() || request.view) return; // a saved view refers to all steps
+    if (!front().empty() || request.view) return; // because a saved view refers to all steps
     first_steps_.start(
         [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
             return gui::loadFirstSteps(loader, files, control, taught);
@@ -296,8 +296,8 @@ void TraceTabs::loadFirstSteps(const Request& request) {
         [this, request](SessionPtr begun) { showFirstSteps(request, std::move(begun)); });
 }
 
-/// The visible interval, on the clock of Trace::originInFile(), if the views show only a part of the beginning of a
-/// trace without steps so far.
+/// The visible interval, on the clock of Trace::originInFile(), if the views show a part of a preview without
+/// steps.
 std::optional<TimeRange> TraceTabs::seenOfBeginning() const {
     if (!state_.session() || !state_.session()->isBeginning()) return std::nullopt;
     const VisibleRange& shown = state_.range();
@@ -317,7 +317,7 @@ void TraceTabs::showFirstSteps(const Request& request, SessionPtr begun) {
     notes_.open(request.paths.front().toStdString());
 }
 
-/// Null if there is no such tab.
+/// Returns null if there is no such tab.
 TraceTab* TraceTabs::tabOfFirstSteps() {
     const auto found = std::ranges::find_if(tabs_, &TraceTab::first_steps_only);
     return found == tabs_.end() ? nullptr : &*found;
@@ -329,7 +329,7 @@ void TraceTabs::dropFirstSteps() {
     if (const TraceTab* const tab = tabOfFirstSteps()) remove(static_cast<int>(tab - tabs_.data()));
 }
 
-/// True if the view of the first steps has been changed since they were first shown.
+/// True if the view of the first steps has changed since it was first shown.
 bool TraceTabs::viewIsUsed() const {
     return ideal_->on() || !compare_->state().paths.isEmpty() || !isSameView(state_.snapshot(), first_view_);
 }
@@ -357,7 +357,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     emit loaded();
 }
 
-/// Shows the loaded trace. If the front tab has its beginning, replaces that and keeps the current view.
+/// Shows the loaded trace. If the selected tab has a preview of it, replaces that and keeps the current view.
 void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     const bool goes_on = front().first_steps_only;
     const bool keeps_view = goes_on && front().session->hasSteps() && session->hasSteps() && viewIsUsed();
@@ -372,7 +372,7 @@ void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     bool ideal = request.ideal;
     if (keeps_view) {
         comparison = compare_->state();
-        comparison.comparison = nullptr; // it belongs to the first steps
+        comparison.comparison = nullptr; // the comparison is for the first steps
         ideal = ideal_->on();
         ideal_->setOn(false);
         state_.completeSession(front().session);
@@ -381,13 +381,13 @@ void TraceTabs::fillFront(const Request& request, SessionPtr session) {
     }
     updateBar();
     emit opened(request.paths);
-    if (!goes_on) emit switched(); // otherwise the focus stays
+    if (!goes_on) emit switched(); // otherwise, the focus does not change
     notes_.open(request.paths.front().toStdString());
     ideal_->setOn(ideal);
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
 }
 
-/// Replaces the first steps with the complete trace, in a tab that is not in front.
+/// Replaces the first steps with the complete trace in a tab that is not selected.
 void TraceTabs::fillBehind(TraceTab& tab, const Request& request, SessionPtr session) {
     const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(session), request.taught));
     const bool steps = begun.session->hasSteps() && tab.session->hasSteps();

@@ -13,7 +13,7 @@ namespace py = pybind11;
 using report::ColumnType;
 using report::DataColumn;
 
-// ---- The structures of Arrow's C data and stream interfaces, whose layout is fixed ------------------------
+// ---- Structures of Arrow's C data and stream interfaces, whose layout is fixed --------------------------
 
 constexpr std::int64_t kNullable = 2;
 
@@ -50,7 +50,7 @@ struct ArrowArrayStream {
     void* private_data;
 };
 
-/// The data that an exported structure keeps alive. A consumer may move children out, which then have no release
+/// Data that an exported structure keeps alive. A consumer may move children out; these then have no release
 /// function.
 template <class Structure>
 struct Kept {

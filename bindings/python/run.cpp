@@ -73,7 +73,7 @@ ClockUse clockUse(const std::string& name) {
 }
 
 void takeModel(Keywords& from, RunModelRequest& into) {
-    std::vector<std::string> layers; // numbers, or one text
+    std::vector<std::string> layers; // numbers, or a single text
     from.texts("layers", layers);
     into.layers = fmt::format("{}", fmt::join(layers, ","));
     from.take("input_share", into.input_share);

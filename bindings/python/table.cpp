@@ -80,7 +80,7 @@ std::optional<std::size_t> findColumn(const TableView& view, std::string_view na
     return static_cast<std::size_t>(found - columns.begin());
 }
 
-/// The row for a Python index, which may count from the end.
+/// Converts a Python index, which may count from the end, to a row.
 std::size_t rowAt(const TableView& view, py::ssize_t index) {
     const auto count = static_cast<py::ssize_t>(view.count);
     const py::ssize_t row = index < 0 ? index + count : index;
@@ -141,7 +141,7 @@ std::string escapedHtml(const std::string& text) {
     return out;
 }
 
-/// The first and last rows.
+/// Shows the first and last rows.
 std::string htmlOf(const TableView& view) {
     constexpr std::size_t kEnds = 5;
     std::string out = "<table class=\"bubblescope\"><thead><tr><th></th>";
@@ -175,7 +175,7 @@ bool isBuffer(const DataColumn& column) {
     return column.nulls() == 0 && column.type() != ColumnType::Bool && column.type() != ColumnType::Text;
 }
 
-/// The memory of a column of numbers, for NumPy and memoryview.
+/// Memory of a column of numbers, for NumPy and memoryview.
 py::buffer_info bufferOf(const NumberView& view) {
     const DataColumn& column = view.column();
     const auto info = [&]<class T>(const std::vector<T>& values) {

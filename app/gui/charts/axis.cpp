@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kFence = 4;         ///< multiple of the interquartile range
-constexpr double kMinRoom = 1.5;     ///< values within this factor are always shown, however similar the others are
+constexpr double kMinRoom = 1.5;     ///< values within this factor are always shown
 constexpr double kAxisMargin = 0.06; ///< fraction of the length, at both ends
 
 } // namespace

@@ -101,7 +101,7 @@ constexpr int kBarMargin = 10;
 BarChart::BarChart(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(parent), themes_(themes) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
-    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it has a focus frame
+    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // for the focus frame
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     connect(&themes_, &ThemeManager::changed, viewport(), qOverload<>(&QWidget::update));
@@ -220,7 +220,7 @@ void BarChart::paintBars(QPainter& painter) {
         if (body.width() >= 3) body.setWidth(body.width() - 1);
         painter.fillRect(body, colour_(theme, piece));
         if (part.bar == marked_bar_ && part.part == marked_part_) marked = part.rect;
-        if (part.clipped) { // draws a jagged end
+        if (part.clipped) { // draws a jagged edge
             painter.fillRect(QRectF(body.right() - 5, body.top(), 2, body.height()), theme.timeline);
         }
         if (part.bar == named) continue;
@@ -270,7 +270,7 @@ void BarChart::keyPressEvent(QKeyEvent* event) {
     if (count == 0) return QAbstractScrollArea::keyPressEvent(event);
     const int bar = std::max(0, marked_bar_ >= 0 ? marked_bar_ : current_);
     const auto parts = static_cast<int>(bars_[static_cast<std::size_t>(bar)].parts.size());
-    // Left and right move among the visible parts; up and down move among the bars.
+    // Left and right move between the visible parts; up and down move between the bars.
     const auto visible = [&](int direction) {
         int part = marked_part_ < 0 ? (direction > 0 ? -1 : parts) : marked_part_;
         do {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFrameHeight = 17; ///< includes a gap of one pixel
 constexpr double kNarrowest = 1;    ///< pixels
-constexpr double kNameRoom = 26;    ///< narrower frames get no name
+constexpr double kNameRoom = 26;    ///< narrower frames have no name
 
 } // namespace
 
@@ -51,14 +51,14 @@ void FlameGraph::setCurrent(int frame) {
     viewport()->update();
 }
 
-/// Children lie below their parent, in order from the left. Frames around the zoomed frame fill the width.
+/// Children are below their parent, in order from the left. Frames around the zoomed frame fill the width.
 void FlameGraph::layOut() {
     rects_.assign(frames_.size(), QRectF());
     const QRectF whole(0, 0, viewport()->width(), kFrameHeight - 1);
     for (int at = frames_.empty() ? -1 : zoomed_; at >= 0; at = frames_[static_cast<std::size_t>(at)].parent)
         rects_[static_cast<std::size_t>(at)] = whole;
-    std::vector<bool> inside(frames_.size()); // true if a frame is in the zoomed frame
-    std::vector<double> used(frames_.size()); // part of a frame's width that its children have used so far
+    std::vector<bool> inside(frames_.size()); // true if a frame is within the zoomed frame
+    std::vector<double> used(frames_.size()); // fraction of a frame's width that previous children use
     double bottom = 0;
     for (std::size_t i = 0; i < frames_.size(); ++i) {
         inside[i] = static_cast<int>(i) == zoomed_;
@@ -143,7 +143,7 @@ void FlameGraph::mouseDoubleClickEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton) zoomTo(frameAt(event->position()));
 }
 
-/// The enclosing frame, the first child, or the drawn neighbour of the current frame; the frame itself if there is
+/// The enclosing frame, the first child, or the visible neighbour of the current frame; the current frame if there is
 /// none.
 int FlameGraph::neighbour(int key) const {
     const auto drawn = [this](int frame) { return !rects_[static_cast<std::size_t>(frame)].isEmpty(); };

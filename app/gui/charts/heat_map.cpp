@@ -21,7 +21,7 @@ constexpr int kHeatMargin = 10;
 constexpr int kScaleHeight = 26;
 constexpr int kScaleWidth = 120;
 
-/// A blend of two colours; `share` is the fraction of the second, 0 to 1.
+/// Interpolates two colours. `share` is the fraction of the second colour.
 QColor between(const QColor& from, const QColor& to, double share) {
     const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * share)); };
     return {mix(from.red(), to.red()), mix(from.green(), to.green()), mix(from.blue(), to.blue())};
@@ -85,7 +85,7 @@ QColor HeatMap::colour(const Cell& cell) const {
     if (cell.state == Cell::State::Empty) return theme.header;
     if (cell.state == Cell::State::Bad) return theme.bad;
     if (cell.state == Cell::State::Slow) return between(theme.fill(Role::Forward, 100, 101), theme.bad, cell.value);
-    // Higher values are paler, in a single hue, so that lightness alone is the scale.
+    // Higher values are paler, in a single hue, so that only the lightness varies.
     return theme.fill(Role::Forward, static_cast<int>(std::lround(cell.value * 100)), 101);
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kFromMark = 4;
 constexpr double kBetween = 8;
-constexpr double kMinMarkLabelWidth = 48; ///< narrower elided labels are not useful
+constexpr double kMinMarkLabelWidth = 48; ///< minimum width of useful elided labels
 
 /// The free interval around `x`, with a margin to the neighbouring labels.
 struct FreeRoom {
@@ -124,7 +124,7 @@ constexpr int kTicks = 5;           ///< maximum number on each vertical axis
 constexpr double kSameHeight = 0.5; ///< pixels
 constexpr int kLabelGap = 4;
 constexpr int kAsideOpacity = 110;
-constexpr double kDotsFrom = 5; ///< pixels per step below which dots would touch
+constexpr double kDotsFrom = 5; ///< minimum number of pixels per step at which dots do not touch
 
 } // namespace
 
@@ -244,7 +244,7 @@ StepLayout StepChart::plotLayout() const {
     for (const Curve& curve : curves_)
         shown.push_back(curve.data);
     const int left = axisWidth();
-    const double top = marks_.empty() ? 0 : kTitleHeight; // the row of the marks' labels
+    const double top = marks_.empty() ? 0 : kTitleHeight; // height of the row for mark labels
     return {shown, QRectF(left, top, width() - left - kStepMargin, height() - top - kNumbersHeight), kTitleHeight};
 }
 
@@ -267,7 +267,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     for (const auto& [tick, label] : ticksOf(curve, layout.axis(index))) {
         const double y = std::round(layout.y(index, tick));
         painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
-        if (std::abs(labelled - y) < fontMetrics().height() - 2) continue; // low plots have no space for all labels
+        if (std::abs(labelled - y) < fontMetrics().height() - 2) continue; // low plots do not have space for all labels
         labelled = y;
         painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, label);
     }
@@ -299,7 +299,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
     painter.setPen(QPen(colour, 1.4));
-    for (std::size_t from = 0; from < points.size();) { // once per run of known values
+    for (std::size_t from = 0; from < points.size();) { // one curve per sequence of known values
         std::size_t to = from;
         while (to < points.size() && !std::isnan(curve.data.values[to]))
             ++to;

@@ -22,7 +22,7 @@ QString timesText(const LabInput& input, TimeNs OpTimes::*time) {
     return listOfMilliseconds(times);
 }
 
-/// Everything that determines a step's length, other than the schedule.
+/// Everything that determines the step time, except the schedule.
 QString inputsText(const LabInput& input) {
     QString text = tr("F %1; I %2; W %3; transfer %4 (ms)")
                        .arg(timesText(input, &OpTimes::forward), timesText(input, &OpTimes::input_grad),

@@ -24,7 +24,7 @@ bool keepsToMemory(const ExplorerResult& result) {
     return true;
 }
 
-/// Replaces `step` by the one with queues, or states why the order hangs.
+/// Replaces `step` with a simulation with queues, or reports why the order hangs.
 Status addQueues(const Schedule& schedule, const LabInput& input, StepTimeline& step, ExplorerResult& out) {
     TorchLowering options;
     options.defer_pp_recv = input.deferred_receives;
@@ -101,7 +101,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const
             one.spec.name = family.name;
             one.spec.flavor = flavor;
             Result<ExplorerResult> result = exploreSchedule(one, control);
-            // The family may not support these sizes.
+            // Skips families that do not support these sizes.
             if (!result.ok() || !keepsToMemory(result.value())) continue;
             out.push_back(std::move(result).value());
         }
@@ -112,7 +112,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const
 
 void SearchNews::put(State state) {
     const std::scoped_lock lock(mutex_);
-    // An order that has not been fetched yet still counts as new.
+    // An order that has not been fetched by take() is still new.
     if (state_ && state_->better && !state.better) state.better = std::move(state_->better);
     state_ = std::move(state);
 }

@@ -28,10 +28,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Stages whose times differ by less are treated as equal: a closed form is more useful than a list of noise.
+/// Stages whose times differ by less are treated as equal, because a closed form is more useful than noisy times.
 constexpr double kUneven = 0.05;
 
-/// `value` first, then the others from `low` to `high`, sorted by their distance to it.
+/// The numbers from `low` to `high`, sorted by their distance from `value`.
 std::vector<int> byDistance(int value, int low, int high) {
     std::vector<int> out{value};
     for (int other = low; other <= high; ++other) {
@@ -41,7 +41,7 @@ std::vector<int> byDistance(int value, int low, int high) {
     return out;
 }
 
-/// The spec with sizes that the family supports: changes v first, then m, then p. Nothing if there are none nearby.
+/// Changes v, then m, then p until the family supports the sizes. Returns nothing if no nearby sizes are supported.
 std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
     constexpr int kMostChunks = 8;
     const int wanted_m = spec.microbatches;
@@ -60,7 +60,7 @@ std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
     return std::nullopt;
 }
 
-/// A stage's times with both halves of the backward, although a trace may contain only their sum.
+/// Splits the backward of a stage if the trace contains only the complete backward.
 OpTimes withHalves(OpTimes times) {
     if (times.input_grad <= TimeNs{0} || times.weight_grad <= TimeNs{0}) {
         times.weight_grad = times.backward / 2;
@@ -69,7 +69,7 @@ OpTimes withHalves(OpTimes times) {
     return times;
 }
 
-/// By global stage; empty if a stage has no forward of its own, as in a schedule of overlapped pairs.
+/// By global stage; empty if a stage has no separate forward, as in a schedule of overlapped pairs.
 std::vector<OpTimes> timesOfStages(const Session& session) {
     const Schedule& schedule = session.run.schedule;
     std::vector<OpTimes> stages(static_cast<std::size_t>(schedule.stages()));
@@ -281,7 +281,7 @@ std::optional<LabInput> LabForm::input() {
     LabInput input;
     input.spec = sizes();
     const auto stages = static_cast<std::size_t>(input.spec.pp) * static_cast<std::size_t>(input.spec.vpp);
-    // All fields are read, so that each one shows its own error.
+    // Reads all fields, so that each one shows its error.
     const auto limits = memory_limit_->values(static_cast<std::size_t>(input.spec.pp), ListField::Each::Rank);
     const auto forward = forward_->values(stages, ListField::Each::Stage);
     const auto input_grad = input_grad_->values(stages, ListField::Each::Stage);

@@ -56,7 +56,7 @@ ScheduleExplorer::~ScheduleExplorer() {
         delete child;
 }
 
-/// The inputs, with the actions for the order below them.
+/// The form, with buttons for the order below it.
 QWidget* ScheduleExplorer::buildForm() {
     form_ = new LabForm(themes_, this);
     auto* panel = new QWidget(form_);
@@ -124,7 +124,7 @@ void ScheduleExplorer::setOpenStep(LabForm::OpenStep open) {
 }
 
 void ScheduleExplorer::compute() {
-    endSearch(); // the search was for other sizes or times
+    endSearch(); // the search used different sizes or times
     std::optional<LabInput> input = form_->input();
     if (!input) {
         job_.cancel();
@@ -143,7 +143,7 @@ void ScheduleExplorer::setProblem(const QString& text) {
     problem_->setVisible(!text.isEmpty());
 }
 
-/// Old drawings next to new values would look like their result.
+/// Old drawings next to new values would be misleading.
 void ScheduleExplorer::showNothing(const QString& headline) {
     result_.reset();
     for (QPushButton* button : {keep_, export_, run_})
@@ -268,7 +268,7 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
     emit searchEnded();
 }
 
-/// Makes the comparison list the current schedule and all families that support the sizes.
+/// Compares the current schedule with all families that support the sizes.
 void ScheduleExplorer::compareFamilies() {
     std::optional<LabInput> input = form_->input();
     if (!input) return;

@@ -34,12 +34,12 @@ bool Application::notify(QObject* receiver, QEvent* event) {
 
 void Application::keepLabelPlain(QObject& receiver) {
     auto* const label = qobject_cast<QLabel*>(&receiver);
-    // Tooltips are shown in a label of Qt's, whose text comes from showPlainToolTip().
+    // Qt shows tooltips in a label, whose text comes from showPlainToolTip().
     if (label != nullptr && label->textFormat() == Qt::AutoText && !label->inherits("QTipLabel"))
         label->setTextFormat(Qt::PlainText);
 }
 
-/// Used only for texts that Qt would take for HTML; Qt shows all others unchanged.
+/// Used only for texts that Qt would interpret as HTML.
 bool Application::showPlainToolTip(QObject& receiver, QEvent& event) {
     auto* const widget = qobject_cast<QWidget*>(&receiver);
     if (widget == nullptr) return false;
@@ -62,7 +62,7 @@ void reportUnexpected(const std::exception_ptr& exception) {
     if (application == nullptr) return;
     try {
         emit application->failed(error);
-    } catch (...) { // standard error has it
+    } catch (...) { // the error is on stderr
     }
 }
 

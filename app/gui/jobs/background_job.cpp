@@ -29,7 +29,7 @@ std::shared_ptr<BackgroundJob::Ticket> BackgroundJob::begin(QFutureWatcherBase& 
 }
 
 void BackgroundJob::end() {
-    watcher_->deleteLater(); // not deleted now, because it may be the caller
+    watcher_->deleteLater(); // not deleted immediately, because it may be the caller
     watcher_ = nullptr;
     timer_.stop();
     emit runningChanged(false);
@@ -44,7 +44,7 @@ void BackgroundJob::cancel() {
 void BackgroundJob::drop() {
     if (!running()) return;
     ticket_->source.request_stop();
-    watcher_->cancel(); // work that has not begun will not begin
+    watcher_->cancel(); // prevents the start of waiting work
     delete std::exchange(watcher_, nullptr);
     timer_.stop();
 }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kMostReports = 10;
 constexpr int kMostFrames = 64;
-constexpr unsigned kPatienceS = 10; // a report that takes longer is stuck, for example on a lock of the loader
+constexpr unsigned kPatienceS = 10; // limit for a report, which can be stuck on a lock of the loader
 
 struct Fatal {
     int signal;
@@ -37,7 +37,7 @@ struct Fatal {
 constexpr std::array kFatal{Fatal{SIGSEGV, "SIGSEGV"}, Fatal{SIGABRT, "SIGABRT"}, Fatal{SIGBUS, "SIGBUS"},
                             Fatal{SIGILL, "SIGILL"}, Fatal{SIGFPE, "SIGFPE"}};
 
-/// The beginning of a report, composed in advance because a signal handler must not allocate.
+/// First part of a report, prepared because a signal handler must not allocate memory.
 struct Prepared {
     std::array<char, 4096> path{};
     std::array<char, 2048> head{};
@@ -54,7 +54,7 @@ void copyTo(std::array<char, Size>& out, std::string_view text) {
     out[size] = '\0';
 }
 
-// ---- In the handler: async-signal-safe ----
+// ---- In the handler: only async-signal-safe functions ----
 
 void put(int file, std::string_view text) {
     while (!text.empty()) {
@@ -78,7 +78,7 @@ void putSignal(int file, const siginfo_t& info) {
     const auto* const known = std::ranges::find(kFatal, info.si_signo, &Fatal::signal);
     put(file, "Signal: ");
     put(file, known != kFatal.end() ? known->name : "unknown");
-    if (info.si_code > 0) { // of the processor, not sent by a process
+    if (info.si_code > 0) { // from the processor instead of another process
         put(file, " at address 0x");
         putNumber(file, reinterpret_cast<std::uintptr_t>(info.si_addr), 16);
     }
@@ -106,7 +106,7 @@ void onCrash(int signal, siginfo_t* info, void*) {
     const long self = ::syscall(SYS_gettid);
     long nobody = 0;
     if (!prepared.reporting_thread.compare_exchange_strong(nobody, self) && nobody != self) {
-        for (;;) // another thread writes its report and then ends the process
+        for (;;) // waits until the thread that writes its report ends the process
             ::pause();
     }
     if (nobody == 0) {
@@ -124,9 +124,9 @@ void onCrash(int signal, siginfo_t* info, void*) {
     ::raise(signal); // takes effect when this handler returns
 }
 
-// ---- Before ----
+// ---- Before a crash ----
 
-/// Abnormal ends by an exception: its text is not in the call stack.
+/// Called for uncaught exceptions, whose text is not in the call stack.
 [[noreturn]] void onTerminate() noexcept {
     try {
         if (std::current_exception() != nullptr) throw;
@@ -138,7 +138,7 @@ void onCrash(int signal, siginfo_t* info, void*) {
     std::abort();
 }
 
-/// The ID that the linker derived from this program's contents; files with symbols have the same.
+/// ID that the linker derives from the program's contents. Files with debug symbols have the same ID.
 QString buildId() {
     QByteArray id;
     ::dl_iterate_phdr(
@@ -163,7 +163,7 @@ QString buildId() {
     return id.isEmpty() ? QStringLiteral("none") : QString::fromLatin1(id.toHex());
 }
 
-/// A stack that has overflowed has no room for the handler.
+/// Required because a stack that has overflowed has no space for the handler.
 void useSpareStack() {
     constexpr std::size_t kSize = 256 << 10;
     static const auto memory = std::make_unique<char[]>(kSize);

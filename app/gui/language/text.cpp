@@ -27,9 +27,9 @@ std::atomic<int> chosen_digits = TimeStyle().digits;
 std::atomic<std::int64_t> chosen_unit = TimeStyle().unit;
 constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
 
-const QString kNoTime = QStringLiteral("0 ms"); ///< nanoseconds would stand out among milliseconds
+const QString kNoTime = QStringLiteral("0 ms"); ///< because "0 ns" would stand out between milliseconds
 
-/// The number of decimals with which a number has that many significant digits after rounding.
+/// Number of decimals for that many significant digits after rounding.
 int decimalsOf(double value, int digits) {
     constexpr int kMostDecimals = 9;
     const double size = std::abs(value);
@@ -83,7 +83,7 @@ QString exactTime(TimeNs time) {
     const auto ns = static_cast<double>(time.count());
     for (const Unit& unit : kUnits) {
         if (chosen_unit == 0 ? std::abs(ns) < unit.ns : unit.ns != static_cast<double>(chosen_unit)) continue;
-        // To the microsecond, even if the unit is seconds.
+        // Rounded to microseconds, even if the unit is seconds.
         const int decimals = unit.ns <= 1 ? 0 : chosen_unit == 0 || unit.ns < 1e9 ? 3 : 6;
         QString value = QString::number(ns / unit.ns, 'f', decimals);
         while (decimals > 0 && value.endsWith(QLatin1Char('0')))
@@ -101,12 +101,12 @@ QString timeDelta(TimeNs time) {
 
 namespace {
 
-/// A percentage with one decimal, or none from 100 on.
+/// Formats a percentage with one decimal, or with none from 100 on.
 QString percentNumber(double value) {
     return QLocale().toString(value, 'f', std::abs(value) < 99.95 ? 1 : 0);
 }
 
-/// The numbers with the fewest decimals that show the distance between them.
+/// Formats numbers with as few decimals as needed to show the distance between them.
 QStringList tickNumbers(const std::vector<double>& values) {
     constexpr int kMostDecimals = 6;
     const double distance = values.size() > 1 ? values[1] - values[0] : 1;
@@ -142,7 +142,7 @@ QString percent(double fraction) {
 }
 
 QString percentDelta(double fraction) {
-    // Values that round to zero get no sign.
+    // Values that round to zero have no sign.
     const double value = std::abs(fraction) < 0.0005 ? 0.0 : fraction * 100;
     const QString sign = value > 0 ? QStringLiteral("+") : value < 0 ? QStringLiteral("−") : QString();
     return QStringLiteral("%1%2 %").arg(sign, percentNumber(std::abs(value)));
@@ -186,7 +186,7 @@ QString fromUtf8(std::string_view text) {
 
 namespace {
 
-/// Empty if the language's table has none.
+/// Empty if the language's table does not contain the pattern.
 QString translationOf(const QByteArray& pattern) {
     const QString found = QCoreApplication::translate("Core", pattern.constData());
     return found == QString::fromUtf8(pattern) ? QString() : found;
@@ -213,16 +213,16 @@ QString filled(const QString& translation, qsizetype arguments, const std::funct
     return out;
 }
 
-/// A pattern as a regular expression that matches its texts.
+/// A pattern, converted to a regular expression that matches its texts.
 struct Shape {
     QByteArray pattern;
     QRegularExpression texts;
-    qsizetype letters = 0; ///< letters of the pattern itself
-    qsizetype length = 0;  ///< its length without the placeholders
+    qsizetype letters = 0; ///< number of letters outside placeholders
+    qsizetype length = 0;  ///< length without the placeholders
 };
 
 std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
-    constexpr qsizetype kMinLetters = 4; // "{}: {}" matches everything
+    constexpr qsizetype kMinLetters = 4; // minimum, because "{}: {}" matches everything
     static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(?::[^}]*)?\\}"));
     std::vector<Shape> shapes;
     for (const QByteArray& key : patterns) {
@@ -263,7 +263,7 @@ struct FieldLabel {
     const char* label;
 };
 
-/// The same labels as on the inputs.
+/// These must be the labels of the input fields.
 constexpr std::array kFieldLabels{
     FieldLabel{Field("microbatches"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Micro-batches m")},
     FieldLabel{Field("vpp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Chunks per rank v")},

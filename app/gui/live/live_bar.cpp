@@ -19,7 +19,7 @@ namespace {
 constexpr int kLamp = 12;
 constexpr int kMinAlertWidth = 60; ///< pixels
 
-/// Both shape and colour show whether the run is being recorded.
+/// Draws a lamp that shows with shape and colour if the run is being recorded.
 void drawLamp(QPainter& painter, const QRectF& where, LiveState state, const Theme& theme) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QColor bad = severityColour(theme, Severity::Serious);
@@ -62,7 +62,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     status_->setFont(bold);
     status_->setObjectName(QStringLiteral("liveStatus"));
     name_->setTextFormat(Qt::PlainText);
-    // The only text of variable length: it takes the remaining space and never widens the window.
+    // The only text of variable length. It uses the remaining space and never widens the window.
     alert_->setObjectName(QStringLiteral("liveAlert"));
     alert_->setTextFormat(Qt::PlainText);
     alert_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The cause of a finding in terms of the change that would remove it: all ways in which a rank can be slow are one.
+/// Identifies the cause of a finding by the change that would remove it: one cause for all kinds of slow ranks.
 std::string identityOfCause(const Anomaly& anomaly) {
     const auto number = [](const auto& id) { return id ? id->value : -1; };
     const std::string place = fmt::format("{}/{}", anomaly.replica.value_or(-1), number(anomaly.rank));
@@ -51,7 +51,7 @@ std::string identityOfCause(const LiveAlert& alert) {
     return "sender/" + alert.sender.name;
 }
 
-/// True for findings that name no place, because they describe the effect on whole steps.
+/// True for findings without a location, because these describe effects on complete steps.
 bool isConsequence(const LiveAlert& alert) {
     if (!alert.anomaly || alert.anomaly->rank) return false;
     const AnomalyKind kind = alert.anomaly->kind;
@@ -70,10 +70,10 @@ TimeNs costOf(const LiveCause& cause) {
     return most;
 }
 
-/// A change of the step time is explained by a cause that begins or ends there and costs at least half of the
-/// difference. Other consequences are explained by a cause that began before them and lasts as long.
+/// A change of the step time is explained by a cause that starts or ends there and costs at least half of the
+/// difference. Other consequences are explained by a cause that starts before and does not end before them.
 bool explains(const LiveCause& cause, const LiveAlert& alert) {
-    constexpr int kNear = 3; // steps; the place of a change is uncertain
+    constexpr int kNear = 3; // in steps; the position of a change is uncertain
     const int began = beganAt(alert);
     const TimeNs cost = costOf(cause);
     if (cost <= TimeNs{0}) return false;
@@ -122,7 +122,7 @@ std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot) {
             if (explains(cause, alert) && (best == nullptr || costOf(cause) > costOf(*best))) best = &cause;
         }
         if (best != nullptr)
-            best->alerts.push_back(&alert); // without changing the times of the cause
+            best->alerts.push_back(&alert); // without changing the time range of the cause
         else
             add(causeWith(causes, identityOfCause(alert)), alert);
     }
@@ -132,7 +132,7 @@ std::vector<LiveCause> causesOf(const LiveSnapshot& snapshot) {
             return std::tuple(!isConsequence(*alert), isOpen(*alert), severityOf(*alert), cost,
                               alert->anomaly.has_value(), alert->number);
         });
-        if (!cause.last) cause.first = beganAt(cause.main()); // earlier alerts may have ended
+        if (!cause.last) cause.first = beganAt(cause.main()); // because earlier alerts may have ended
     }
     const auto begin = [](const LiveCause& cause) {
         return (*std::ranges::min_element(cause.alerts, {}, &LiveAlert::number))->number;

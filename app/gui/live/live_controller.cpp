@@ -9,9 +9,9 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kTogetherMs = 60; ///< limits updates to about fifteen snapshots a second
-constexpr int kIdleMs = 200;    ///< interval for closing steps and reading files of other hosts
-constexpr int kShownSteps = 2;  ///< steps visible at first
+constexpr int kTogetherMs = 60; ///< limits updates to about 15 snapshots per second
+constexpr int kIdleMs = 200;    ///< interval for ending steps and reading files of other hosts
+constexpr int kShownSteps = 2;  ///< number of steps that are initially visible
 constexpr double kEndPadding = 0.015;
 
 struct Opened {
@@ -107,7 +107,7 @@ void LiveController::forget() {
     setParked(false);
 }
 
-/// A running turn ends on its own, and keeps the feed alive until then.
+/// A running turn() ends on its own and keeps the feed alive until then.
 void LiveController::end() {
     active_ = false;
     files_.reset();
@@ -117,7 +117,7 @@ void LiveController::end() {
     job_.cancel();
     if (!feed_) return;
     if (feed_->streamsDescriptor() >= 0) {
-        // Notifying the senders may take a while, and must wait for a running turn.
+        // In the background, because notifying the senders takes a while and must wait for a running turn().
         QThreadPool::globalInstance()->start([feed = std::move(feed_)] { feed->finish(); });
     }
     feed_.reset();
@@ -154,7 +154,7 @@ void LiveController::take(LiveSnapshotPtr snapshot) {
         next_alert_ = alert.number + 1;
         emit alerted(alert);
     }
-    // Freeing the old session's many small allocations takes a while.
+    // In the background, because freeing the many small allocations of the old session takes a while.
     QThreadPool::globalInstance()->start([before = std::move(before), seen = std::move(seen)] {});
     rest();
 }
@@ -166,7 +166,7 @@ TimeRange LiveController::followed(const Session& session) const {
     return span_ > TimeNs{0} ? TimeRange{shown.end - span_, shown.end} : shown;
 }
 
-/// `again`: also if the session is already shown, because the view may have moved.
+/// With `again`, also shows a session that is already displayed, because the view may have moved.
 void LiveController::show(bool again) {
     const SessionPtr session = snapshot_->session;
     if (!session || (!again && session == shown_.lock())) return;
@@ -176,7 +176,7 @@ void LiveController::show(bool again) {
     showing_ = false;
 }
 
-/// Zooming continues to follow while the end of the newest step is visible; that end then stays in place.
+/// Zooming does not end following mode while the end of the newest step is visible, which then stays in place.
 void LiveController::watchRange() {
     if (showing_ || parked_ || !active_ || !state_.pipeline() || state_.pipeline() != shown_.lock()) return;
     const TimeRange& range = state_.range().range();
@@ -214,7 +214,7 @@ bool LiveController::showStep(int number) {
     if (parked_) return false;
     int at = place(state_.pipeline());
     if (at < 0 && snapshot_ && place(snapshot_->session) >= 0) {
-        // It is in the latest snapshot, but not in the frozen one.
+        // The step is in the latest snapshot, but not in the frozen session.
         setFollowing(true);
         at = place(state_.pipeline());
     }

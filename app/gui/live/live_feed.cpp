@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The machine's clock, used to limit the time of work. Run times come from the other clock, which tests replace.
+/// The machine's clock, which limits the time of work. Times of the run come from the other clock, which tests replace.
 TimeNs steadyNow() {
     return std::chrono::steady_clock::now().time_since_epoch();
 }
@@ -62,8 +62,8 @@ struct LiveFeed::Parts {
     live::SegmentFollower follower;
     std::optional<live::StreamReceiver> receiver;
     std::optional<TemporaryFolder> scratch;
-    /// Folders with traces of recorded jobs, including those received over the network. The steps of such jobs are
-    /// found only in these files.
+    /// Folders with traces of recorded jobs, including those received over the network. Only these files contain the
+    /// steps of such jobs.
     std::vector<std::filesystem::path> recorded;
 };
 
@@ -218,8 +218,8 @@ void LiveFeed::resolveLate(const live::LiveRank& rank, int step) {
     }
 }
 
-/// All views are updated with a new session, so there are at most four sessions per second. If steps are large, at most
-/// a quarter of the time is spent on sessions.
+/// Each new session updates all views, so there are at most four sessions per second. For large steps, at most a
+/// quarter of the time is spent on sessions.
 void LiveFeed::refreshSession(const JobControl& control) {
     const TimeNs began = steadyNow();
     if (analyzer_.window() == nullptr || began < next_session_) return;
@@ -227,7 +227,7 @@ void LiveFeed::refreshSession(const JobControl& control) {
     if (changes == changes_in_session_) return;
     std::optional<DiagnosedRun> recent = analyzer_.latest(kMaxSessionOps);
     changes_in_session_ = changes;
-    if (!recent) return session_.reset(); // and the first step is shown immediately when it arrives
+    if (!recent) return session_.reset(); // the first step is shown as soon as it arrives
     Result<SessionPtr> made = makeSession(*std::move(recent), control, {folders_, {}, {}});
     if (!made.ok()) { // cancelled
         changes_in_session_ = -1;

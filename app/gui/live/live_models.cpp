@@ -195,7 +195,7 @@ QString LiveCauseModel::stepsText(const LiveCause& cause) const {
     return cause.first == *cause.last ? first : QStringLiteral("%1–%2").arg(first).arg(*cause.last);
 }
 
-/// All alerts of a cause, and what to do about it.
+/// All alerts of a cause, with remedies.
 QString LiveCauseModel::allText(const LiveCause& cause) const {
     constexpr std::size_t kMostShown = 10;
     QStringList lines;
@@ -205,7 +205,7 @@ QString LiveCauseModel::allText(const LiveCause& cause) const {
     return lines.join(QLatin1Char('\n'));
 }
 
-/// The cause, and the kinds of its other alerts.
+/// Text of the cause, with the kinds of its other alerts.
 QString LiveCauseModel::text(const LiveCause& cause) const {
     QString text = alertText(cause.main(), *snapshot_);
     if (cause.last) text = tr("%1 (resolved since step %2)").arg(text).arg(*cause.last);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One mark per step, named after the worst cause that began there; the tooltip lists all of them.
+/// One mark per step, named after the most severe cause that starts there. The tooltip lists all causes.
 std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
     std::map<int, std::vector<const LiveAlert*>> by_step;
     for (const LiveCause& cause : causesOf(snapshot))
@@ -56,7 +56,7 @@ LiveStepChart::LiveStepChart(LiveController& live, ViewState& state, ThemeManage
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
     connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::modelChanged, this, [this] {
-        shown_.reset(); // another curve for the same steps
+        shown_.reset(); // because the curve for the same steps has changed
         fill_->markStale();
     });
     connect(&state_, &ViewState::stepChanged, this, [this] {
@@ -73,7 +73,7 @@ void LiveStepChart::refresh() {
         shown_ = snapshot;
         return setCurves({}, {}, {});
     }
-    // Most snapshots bring records but no new step.
+    // Most snapshots contain new records but no new step.
     const bool same = shown_ && shown_->steps.size() == snapshot->steps.size() &&
                       shown_->steps.back().index == snapshot->steps.back().index &&
                       shown_->steps.back().wall == snapshot->steps.back().wall &&
@@ -123,7 +123,7 @@ public:
     using Colour = std::function<std::optional<QColor>(const QModelIndex&)>;
     StateDelegate(Colour colour, QObject* parent) : QStyledItemDelegate(parent), colour_(std::move(colour)) {}
 
-    /// With a gap between rows whose texts wrap, so that they do not read as one text.
+    /// Adds a gap between rows with wrapped texts, so that they are not read as one text.
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         constexpr int kGap = 10;
         return QStyledItemDelegate::sizeHint(option, index) + QSize(0, kGap);
@@ -154,7 +154,7 @@ std::optional<QColor> rankColour(const Theme& theme, const QModelIndex& index) {
 std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) {
     if (index.column() != LiveCauseModel::SeverityColumn) return std::nullopt;
     const QVariant severity = index.data(LiveCauseModel::kSeverityRole);
-    if (!severity.isValid()) return theme.text_dim; // it has ended
+    if (!severity.isValid()) return theme.text_dim; // the alert has ended
     return severityColour(theme, static_cast<Severity>(severity.toInt()));
 }
 
@@ -217,8 +217,8 @@ void LivePanel::refresh() {
     const LiveSnapshotPtr snapshot = live_.shown();
     causes_->show(snapshot);
     ranks_->show(snapshot);
-    // Sentences wrap only if there are few rows, because measuring thousands of rows many times a second would take all
-    // the time.
+    // Sentences wrap only if there are few rows, because measuring thousands of rows several times per second would use
+    // all the CPU time.
     constexpr int kMostWrapped = 100;
     if (causes_->rowCount() <= kMostWrapped) alert_table_->resizeRowsToContents();
     tabs_->setTabText(0, tr("Alerts: %1").arg(snapshot ? snapshot->alerts.size() : 0));

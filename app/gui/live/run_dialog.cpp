@@ -35,7 +35,7 @@ TimeNs fromMs(double ms) {
     return TimeNs{std::llround(ms * kNsOfMs)};
 }
 
-/// The duration of a step at the nominal times. Errors: Usage, naming the limit that is exceeded.
+/// Duration of a step at the nominal times. Errors: Usage, naming the exceeded limit.
 Result<TimeNs> stepTime(const ScheduleSpec& spec, const QString& file) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule,
                        file.isEmpty() ? makeSchedule(spec) : readScheduleFile(file.toStdString()));

@@ -19,7 +19,7 @@ namespace {
 constexpr qsizetype kMaxSaid = 4000;
 constexpr int kPatienceMs = 3000;
 
-/// The time in the largest unit that gives an integer, in the syntax of options.
+/// Formats a time in the syntax of options, in the largest unit for which it is an integer.
 QString timeWord(TimeNs time) {
     constexpr std::int64_t kMicro = 1000;
     constexpr std::int64_t kMilli = 1000 * kMicro;
@@ -78,9 +78,9 @@ QString commandLineProgram() {
 }
 
 RunProcess::RunProcess(QObject* parent) : QObject(parent), process_(this) {
-    process_.setStandardOutputFile(QProcess::nullDevice()); // the app shows the run itself
+    process_.setStandardOutputFile(QProcess::nullDevice()); // not needed, because the app displays the run
     process_.setStandardInputFile(QProcess::nullDevice());
-    // If the app crashed, nothing could stop the run.
+    // Ends the run if the app crashes, because nothing else could stop it.
     process_.setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
     connect(&process_, &QProcess::readyReadStandardError, this,
             [this] { error_output_ = (error_output_ + process_.readAllStandardError()).right(kMaxSaid); });

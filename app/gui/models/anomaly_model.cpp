@@ -25,7 +25,7 @@ int stepOf(const Session& session, const Anomaly& anomaly, int current) {
     return std::max(0, current);
 }
 
-/// The longest of the items for which `wanted` is true.
+/// Longest of the items for which `wanted` is true.
 template <class List, class Wanted>
 ItemRef longest(const List& list, ItemKind kind, int step, int rank, const Wanted& wanted) {
     ItemRef best;
@@ -96,7 +96,7 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     state.showStep(target.step);
     state.select(target.item);
     state.highlight(target.highlights);
-    // A single op or transfer fills the view; anything that concerns the whole step is shown within the step.
+    // A single op or transfer fills the view; an anomaly of the complete step is shown within the step.
     if (target.item && (anomaly.op || anomaly.peer)) {
         state.zoomTo(target.item);
     } else if (target.range) {

@@ -49,7 +49,7 @@ QString nameByDifference(const std::vector<std::filesystem::path>& open,
         if (at >= known.size() || known[at] != part) name /= part;
         ++at;
     }
-    // Runs in unrelated places are distinguished by the last part of their paths.
+    // Runs in unrelated folders are distinguished by the last parts of their paths.
     constexpr std::ptrdiff_t kMostParts = 2;
     if (name.empty() || std::distance(name.begin(), name.end()) > kMostParts) name = there.filename();
     return fromUtf8(name.generic_string());
@@ -262,7 +262,7 @@ void ComparisonModel::show(ComparisonPtr comparison) {
         rows_ = result.changes;
         rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
         alpha_ = result.limits.alpha;
-        // Ops and transfers come first, because idle time results from them; each group is sorted by cost.
+        // Ops and transfers come first, because they cause idle time. Each group is sorted by cost.
         std::ranges::stable_sort(rows_, [&](const Change& a, const Change& b) {
             if (isIdle(a.key) != isIdle(b.key)) return isIdle(b.key);
             return std::chrono::abs(a.per_step) > std::chrono::abs(b.per_step);

@@ -24,8 +24,8 @@ QString translatedDemo(std::string_view text) {
     return QCoreApplication::translate("DemoTrace", std::string(text).c_str());
 }
 
-/// Another load that was cancelled but is still running, or another instance of the app, may write the demo at the same
-/// time.
+/// A cancelled load that is still running, or another instance of the app, may write the demo
+/// concurrently.
 Status writeOnce(const DemoTrace& demo, const std::filesystem::path& file) {
     static std::mutex writing;
     const std::lock_guard lock(writing);
@@ -35,7 +35,7 @@ Status writeOnce(const DemoTrace& demo, const std::filesystem::path& file) {
     return std::filesystem::exists(file, unknown) ? Status() : written;
 }
 
-/// Null if the path is not that of a demo.
+/// Returns null if the path is not that of a demo trace.
 const DemoTrace* demoAt(const QString& path) {
     const QFileInfo file(path);
     if (QDir::cleanPath(file.absolutePath()) != QDir::cleanPath(demoFolder())) return nullptr;

@@ -22,13 +22,13 @@ public:
     [[nodiscard]] TimeNs start(std::size_t at) const { return trace_.start(row_.slices[at]); }
     [[nodiscard]] TimeNs end(std::size_t at) const { return trace_.end(row_.slices[at]); }
 
-    /// The first slice that ends after a time, or starts at it. Slices do not overlap, so their ends are also
-    /// ascending.
+    /// Index of the first slice that ends after `time` or starts at `time`. Slices do not overlap, so their ends are
+    /// also ascending.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const {
         const auto before = [&](SliceId slice) { return trace_.end(slice) <= time && trace_.start(slice) < time; };
         return static_cast<std::size_t>(std::ranges::partition_point(row_.slices, before) - row_.slices.begin());
     }
-    /// The first slice that starts at a time or later, if it is not before `from`. Fast if the slice is near `from`.
+    /// Index of the first slice that starts at `time` or later, but at least `from`. Fast if the slice is near `from`.
     [[nodiscard]] std::size_t firstStarting(TimeNs time, std::size_t from = 0) const {
         std::size_t reach = from;
         for (std::size_t stride = 1; reach < size() && start(reach) < time; stride *= 2) {
@@ -42,7 +42,7 @@ public:
         return static_cast<std::size_t>(found - begin);
     }
 
-    /// Adds the parts of the slices [begin, end) that lie in an interval; only the first and last may extend beyond it.
+    /// Adds the time of the slices [begin, end) in an interval. Only the first and last may extend beyond it.
     void add(std::size_t begin, std::size_t end, TimeNs from, TimeNs to, Node& sum) const {
         if (begin >= end) return;
         addPart(begin, from, to, sum);
@@ -105,7 +105,7 @@ void DepthRows::divide(TrackId track, Rows& rows) const {
     }
 }
 
-/// Builds levels until one is small enough for a view to sum it up quickly.
+/// Builds levels until a level is small enough for summing during drawing.
 void DepthRows::sumUp(Row& row) const {
     const Reader slices(*trace_, row);
     row.slices.shrink_to_fit();

@@ -15,7 +15,7 @@ std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
 }
 
-/// The micro-batch of an op or a transfer; none for the optimizer and for other items.
+/// Micro-batch of an op or a transfer; none for the optimizer and for other items.
 std::optional<MicrobatchSlice> microbatchOfItem(const Session& session, const ItemRef& item) {
     if (item.kind == ItemKind::Comm) return microbatchSliceOf(session.comm(item));
     if (item.kind != ItemKind::Op) return std::nullopt;
@@ -37,8 +37,8 @@ Arrow arrowOf(const OpTransfer& transfer, int step) {
     return arrow;
 }
 
-/// The transfers of one micro-batch, or all transfers. A step has tens of thousands of transfers, but a selection needs
-/// only a few.
+/// Arrows for the transfers of one micro-batch, or for all transfers. A step has tens of thousands of transfers, but a
+/// selection needs only a few.
 std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const std::optional<MicrobatchSlice>& slice) {
     std::vector<Arrow> out;
     for (const OpTransfer& transfer : transfersBetweenRanks(step, slice))
@@ -102,7 +102,7 @@ Path StepFlows::findCriticalPath() const {
     for (const PathSegment& segment : diagnosis.path.segments) {
         const int rank = diagnosis.place(segment.unit).rank.value;
         const TimeRange range{begin() + segment.start, begin() + segment.end};
-        // A transfer of length 0 has no segment, but the path still moves to another rank.
+        // A transfer of length 0 has no segment, but the path still continues on another rank.
         const bool crosses = &segment != &diagnosis.path.segments.front() && before.rank != rank;
         if (crosses) {
             const bool transfer = segment.kind == PathSegment::Kind::Transfer;
@@ -167,7 +167,7 @@ Path StepFlows::findCause(const ItemRef& bubble) {
         const UnitIndex unit = chain[i];
         const bool cause = blamed->cause && blamed->cause->unit == unit;
         const int rank = graph_->rank[indexOf(unit)];
-        // The waiting op is shown only if it is itself the cause, because it started late.
+        // The waiting op is shown only if its late start is the cause.
         if (i > 0 || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
         if (i + 1 == chain.size()) break;
         const UnitIndex before = chain[i + 1];

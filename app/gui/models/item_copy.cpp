@@ -21,7 +21,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The files, and how to read them, as words of a command; empty without files.
+/// Words of a command for the files and for reading them; empty without files.
 std::string inputOf(const Session& session) {
     std::vector<std::string> words;
     for (const auto& path : session.source.paths.empty() ? session.run.files : session.source.paths)
@@ -33,7 +33,7 @@ std::string inputOf(const Session& session) {
     return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The options that describe the model and its devices.
+/// Options that describe the model and its devices.
 std::vector<std::string> wordsOf(const ModelUseRequest& use) {
     std::vector<std::string> words;
     const auto add = [&words](const char* option, const auto& value) {
@@ -63,7 +63,7 @@ std::vector<std::string> wordsOf(const ModelUseRequest& use) {
     return words;
 }
 
-/// With what the command reads from standard input.
+/// Appends the text that the command reads from standard input.
 QString complete(std::string command, const Session& session) {
     if (!session.source.rules.empty()) command += fmt::format(" <<'RULES'\n{}\nRULES", session.source.rules);
     return fromUtf8(command);
@@ -227,7 +227,7 @@ QString copyAsCommand(const Session& session, const Anomaly& anomaly) {
     const std::string input = inputOf(session);
     if (input.empty()) return {};
     std::string shows;
-    // `analyze` is the only command with findings that takes a schedule.
+    // `analyze` is the only command with findings that accepts a schedule.
     if (!session.source.request.schedule.given()) shows = commandThatShows(session.step(0), anomaly, input);
     return complete(shows.empty() ? "bubblescope analyze " + input : shows, session);
 }

@@ -72,7 +72,7 @@ void addTimes(ItemDescription& out, const Session& session, const ItemRef& item)
     addEnds(out, session, item);
 }
 
-/// Idle time of the rank directly before an op: since the previous op, or since the start of the step.
+/// Idle time of the rank directly before an op, since the previous op or the start of the step.
 TimeNs waitBefore(const Session& session, const ItemRef& item) {
     const auto& ops = session.step(item.step).ranks[static_cast<std::size_t>(item.rank)];
     const auto index = static_cast<std::size_t>(item.index);
@@ -103,7 +103,7 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     }
 }
 
-/// Adds the op's place in the model.
+/// Adds the position of the op in the model.
 void addStage(ItemDescription& out, const StepTimeline& step, const Op& op, int rank) {
     if (op.kind == OpKind::Optimizer) return;
     out.facts.push_back({tr("Micro-batch"), number(op.microbatch.value),
@@ -160,7 +160,7 @@ void addCause(ItemDescription& out, const Session& session, const ItemRef& item)
                          tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
 }
 
-/// Adds a position's idle time, and its value in closed form.
+/// Adds the idle time at a position, and its value in closed form.
 void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Position at,
              const FormComparison& comparison) {
     const std::size_t position = positionIndex(at);
@@ -291,7 +291,7 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     return out;
 }
 
-/// The replica that ends a step last.
+/// The replica whose step ends last.
 const StepTimeline& slowestReplica(const Session& session, int place) {
     const StepTimeline* slowest = &session.step(place);
     for (const StepTimeline& step : session.run.steps) {
@@ -393,7 +393,7 @@ QString oneLine(const Session& session, const ItemRef& item) {
 
 QString positionText(const StepAnalysis& analysis, Position position) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
-    // Core's names, which are also keys of reports, are translated here.
+    // Translates names from core, which are also keys of reports.
     return QCoreApplication::translate("Position", std::string(positionName(position, f_then_b)).c_str());
 }
 

@@ -36,7 +36,7 @@ std::int32_t asIndex(T value) {
     return static_cast<std::int32_t>(value);
 }
 
-/// The sums that views need for a lane.
+/// Prefix sums that views need for a lane.
 Lane::Sums sumsOf(LaneKind kind) {
     switch (kind) {
     case LaneKind::Compute: return Lane::Sums::ByRole;
@@ -60,7 +60,7 @@ void Lane::seal(Sums sums) {
     covered_.clear();
     role_sums_.clear();
     TimeNs latest = TimeNs::min();
-    if (!std::ranges::is_sorted(spans_, {}, &Span::end)) { // some spans are nested
+    if (!std::ranges::is_sorted(spans_, {}, &Span::end)) { // false if some spans are nested
         latest_end_.reserve(spans_.size());
         for (const Span& span : spans_)
             latest_end_.push_back(latest = std::max(latest, span.end));
@@ -83,7 +83,7 @@ void Lane::seal(Sums sums) {
     }
 }
 
-/// True if this span and the next one are the halves of a pair.
+/// True if this span and the next span are an overlapped pair.
 bool Lane::startsPair(std::size_t at) const {
     if (at + 1 >= spans_.size()) return false;
     const Span& a = spans_[at];
@@ -91,7 +91,7 @@ bool Lane::startsPair(std::size_t at) const {
     return a.paired && b.paired && a.start == b.start && a.end == b.end;
 }
 
-/// The time that a span adds to the covered time; each half of a pair adds one half.
+/// Time that a span adds to the covered time. Each op of a pair adds half of the pair's time.
 TimeNs Lane::gain(std::size_t at) const {
     const auto added = [this](std::size_t i) { return i == 0 ? covered_[0] : covered_[i] - covered_[i - 1]; };
     if (!spans_[at].paired) return added(at);
@@ -161,7 +161,7 @@ Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRan
     for (std::size_t i = first; i < last; i += stride) {
         const Span& span = spans_[i];
         const auto role = static_cast<std::size_t>(span.role);
-        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans of length 0 count, too
+        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans of length 0 also count
         chunk[role] = span.chunk;
     }
     const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
@@ -222,8 +222,8 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
 Lanes::Lanes(std::size_t lines, const TimeRange& extent)
     : rank_count_(lines), replicas_{0}, replica_of_step_{0}, lines_(lines), mismatches_(lines), extent_(extent) {}
 
-/// Reserves memory for ops, bubbles and transfers, because there may be millions, which would otherwise be moved
-/// repeatedly.
+/// Reserves memory for ops, bubbles and transfers, because reallocating millions of them repeatedly would be
+/// slow.
 void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
     std::vector<std::array<std::size_t, kLaneCount>> counts(lines_.size());
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -247,8 +247,8 @@ void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<St
     }
 }
 
-/// Waits last from the end of a replica's part of a step to the end of the slowest replica's part, or to the rank's
-/// next work.
+/// A wait lasts from the end of a replica's step to the end of the slowest replica's step, or to the rank's next
+/// work.
 void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
     std::map<int, TimeNs> last_end; // by step number
     for (const StepTimeline& step : steps) {
@@ -272,7 +272,7 @@ void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
 /// payload that has not been sent yet is idle.
 void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
     std::vector<std::vector<TimeRange>> under_way(lines_.size());
-    // Adds only what overlaps a bubble, because most transfers are in progress while the rank computes.
+    // Adds only overlaps with bubbles, because most transfers are in progress while the rank computes.
     const auto add_range = [&](int line, const TimeRange& range) {
         if (line < 0) return;
         const Lane& bubbles = lane(static_cast<std::size_t>(line), LaneKind::Bubble);
@@ -368,7 +368,7 @@ Overview::Overview(const TimeRange& extent, const std::vector<float>& busy) : ex
 void Overview::add(const Lane& lane, float Bin::*member, double weight) {
     const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kBins);
     const auto place = [&](TimeNs time) { return static_cast<double>((time - extent_.begin).count()) / length; };
-    TimeNs covered = TimeNs::min(); // spans of a line may overlap, because of pairs
+    TimeNs covered = TimeNs::min(); // end of the previous spans, which may overlap because of pairs
     for (const Span& span : lane.spans()) {
         const double from = place(std::max(span.start, covered));
         const double to = place(span.end);

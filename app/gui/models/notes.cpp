@@ -147,7 +147,7 @@ void NoteStore::goToNext(int direction) {
 bool NoteStore::save() {
     if (file_.empty()) return true;
     if (file_ != notesFileOf(trace_)) {
-        std::error_code failed; // if this fails, writing reports the error
+        std::error_code failed; // if this fails, writing the file reports the error
         std::filesystem::create_directories(file_.parent_path(), failed);
     }
     const Status written = writeNotes(file_, notes_);
@@ -170,7 +170,7 @@ NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* p
     connect(&note_store_, &NoteStore::changed, this, &NotesModel::update);
 }
 
-/// Keeps the rows if only texts have changed, so that an open editor stays open.
+/// If only texts have changed, keeps the rows, so that an open editor stays open.
 void NotesModel::update() {
     const std::size_t rows = note_store_.notes().size();
     if (rows == rows_ && rows > 0) return touchRows();

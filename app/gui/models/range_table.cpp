@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    /// Adds the time that is neither op nor idle time of a step, so that the shares add up.
+    /// Adds the remaining time, so that the shares add up to 100 %.
     void addRest() {
         TimeNs rest = range_.length() * (end_ - first_);
         for (const auto& [name, row] : named_)
@@ -95,7 +95,7 @@ private:
     void addLane(int line, const RawLane& lane) {
         const Trace& trace = *session_.run.trace;
         const TimeRange wanted = lane.toLaneTime(range_);
-        std::vector<SliceId> open; // slices that enclose the next one
+        std::vector<SliceId> open; // enclosing slices of the next slice
         const std::size_t before = table_.slices;
         for (const SliceId slice : session_.raw.row(lane, 0, 1).slices(wanted)) {
             const TimeRange own{trace.start(slice), trace.end(slice)};

@@ -22,7 +22,7 @@ bool isDevice(const Trace& trace, const Track& track) {
     return bubblescope::Lanes::isWork(lane) || (describes && trace.category(track.first_slice).starts_with("gpu_"));
 }
 
-/// The number that distinguishes threads of the same name comes last, because names are elided on the left.
+/// The number that distinguishes threads with the same name comes last, because names are elided on the left.
 QString titleOf(const Trace& trace, const Track& track) {
     QString name = lineText(trace, track.thread_name);
     if (name.isEmpty()) return track.tid == 0 ? lineText(trace, track.process_name) : QString();
@@ -32,7 +32,7 @@ QString titleOf(const Trace& trace, const Track& track) {
     return name;
 }
 
-/// Adds numbers to names that several lanes share.
+/// Adds numbers to names that occur in several lanes.
 void distinguish(std::vector<RawLane>& lanes) {
     std::map<QString, int> counts;
     for (const RawLane& lane : lanes)

@@ -83,7 +83,7 @@ IdealOverlay::IdealOverlay(ViewState& state, QObject* parent) : QObject(parent),
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (on_) refresh();
     });
-    // Drops work for the previous session; the change of step that follows restarts it.
+    // Cancels work for the previous session. The following change of the step restarts it.
     connect(&state_, &ViewState::sessionChanged, this, [this] { job_.cancel(); });
     // Another reference replaces this one.
     connect(&state_, &ViewState::referenceChanged, this, [this] {

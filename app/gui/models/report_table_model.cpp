@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 namespace {
 
-/// Integers stay numbers, so that views format them.
+/// Integers are not converted to text, so that views format them.
 QVariant shownValue(const report::Cell& cell) {
     if (cell.worded || cell.look != report::Look::Plain) return fromUtf8(cell.text());
     return cell.value.visit([&cell](const auto& value) -> QVariant {

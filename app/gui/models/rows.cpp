@@ -158,8 +158,8 @@ Candidates placesByRank(const Run& run) {
     return out;
 }
 
-/// The coordinates of a replica's rank. Replicas are counted along the data axis, or by rank number if other axes also
-/// form replicas.
+/// Coordinates of a rank in a replica. Replicas are numbered along the data axis, or by rank number if other axes also
+/// create replicas.
 MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by_data) {
     MeshNumbers place;
     place.at(MeshAxis::Pipeline) = rank;
@@ -172,7 +172,7 @@ MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by
     return same == ranks.end() ? place : *same;
 }
 
-/// The lines in the chosen order, without the pinned ones.
+/// Lines in the selected order, without pinned lines.
 std::vector<const RowFacts*> sorted(const std::vector<RowFacts>& facts, const RowChoice& choice) {
     std::vector<const RowFacts*> out;
     for (const RowFacts& fact : facts) {
@@ -228,7 +228,7 @@ std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowCh
         if (line >= 0 && line < static_cast<int>(facts.size())) rows.push_back({line, -1, 0, false, true});
     }
     const Result<RowFilter> filter = parseRowFilter(choice.filter);
-    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; only one group if rows are not grouped
+    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; a single group if rows are not grouped
     for (const RowFacts* fact : sorted(facts, choice)) {
         if (filter.ok() && !filter.value().accepts(fact->rank, fact->place)) continue;
         groups[choice.group ? fact->place.at(*choice.group) : -1].push_back(fact->line);
@@ -255,7 +255,7 @@ RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int lin
     const bool pinned = row->pinned;
     std::vector<int> order = pinned ? choice.pinned : std::vector<int>();
     if (!pinned) {
-        // Rows hidden by the filter keep their places among the others.
+        // Rows hidden by the filter keep their positions among the others.
         RowChoice all = choice;
         all.filter.clear();
         all.folded.clear();

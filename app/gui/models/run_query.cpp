@@ -147,7 +147,7 @@ private:
         const Trace& trace = *session_.run.trace;
         const std::vector<bool> fits = namesThatFit(trace);
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
-            // A process without a rank matches no number.
+            // A process without a rank does not match any number.
             if (!accepts(query_.rank, session_.rankOf(line).value_or(-1)) ||
                 !accepts(query_.replica, session_.lanes.replicaOf(line)))
                 continue;

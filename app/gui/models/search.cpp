@@ -33,7 +33,7 @@ public:
 private:
     [[nodiscard]] bool full() const { return hits_.size() >= max_hits_ || stop_.stop_requested(); }
 
-    /// Adds hits for "rank 3", "step 7", or a number alone for both.
+    /// Adds hits for "rank 3" and "step 7"; a number alone matches both.
     void addNumbered() {
         const QString word = text_.section(QLatin1Char(' '), 0, -2).trimmed();
         bool numeric = false;
@@ -147,7 +147,7 @@ private:
     std::size_t max_hits_;
     std::stop_token stop_;
     std::vector<SearchHit> hits_;
-    std::vector<std::pair<StringId, int>> order_; ///< names in the order in which they were found, with their line
+    std::vector<std::pair<StringId, int>> order_; ///< names in the order of the search, with their line
 };
 
 } // namespace

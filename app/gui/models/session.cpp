@@ -22,7 +22,7 @@ std::size_t at(std::int32_t index) {
 const StepDiagnosis& StepDiagnosisCache::of(const Run& run, const RunReport& report, std::size_t step) {
     if (const StepDiagnosis* made = known(report, step)) return *made;
     const std::scoped_lock work(work_mutex_);
-    if (const StepDiagnosis* made = known(report, step)) return *made; // another thread has made it
+    if (const StepDiagnosis* made = known(report, step)) return *made; // another thread has computed the diagnosis
     try {
         if (!diagnoses_) diagnoses_.emplace(report.diagnosesOf(run));
         StepDiagnosis made = diagnoses_->of(step);
@@ -121,7 +121,7 @@ int Session::stepOn(int line, int wanted) const {
     if (!hasSteps()) return wanted;
     const int rank = lanes.rankOf(line);
     if (lanes.lineOf(wanted, rank) == line) return wanted;
-    // Steps are sorted by number, so the replicas of a step are adjacent.
+    // The replicas of a step are adjacent because steps are sorted by number.
     for (int distance = 1; distance < stepCount(); ++distance) {
         for (const int place : {wanted - distance, wanted + distance}) {
             if (place >= 0 && place < stepCount() && step(place).index == step(wanted).index &&
@@ -230,7 +230,7 @@ Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, T
         session->answer = answerOf(loaded, session->activity);
     }
     session->run = std::move(loaded.run);
-    session->run.steps.clear(); // steps that contain only a part of the pipeline
+    session->run.steps.clear(); // because these steps contain only a part of the pipeline
     session->no_pipeline = std::move(loaded.no_pipeline);
     const std::shared_ptr<const Trace>& trace = session->run.trace;
     if (trace == nullptr || (trace->sliceCount() == 0 && trace->counters().empty()))

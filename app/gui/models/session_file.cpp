@@ -25,7 +25,7 @@ constexpr const char* kWayOut = "save the session again (File > Save session), o
 constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
 constexpr std::array<std::string_view, kFlowOverlayCount> kFlowOverlayNames{"transfers", "path", "microbatch"};
 
-/// A value in the file, with its path. The first missing or invalid value is reported as the error.
+/// A value in the file, with its path. The error describes the first missing or invalid value.
 class Place {
 public:
     Place(const SessionJson& json, std::string path, Status& status)
@@ -60,7 +60,7 @@ public:
     }
     [[nodiscard]] TimeNs time() const {
         constexpr std::int64_t kMaxTime =
-            std::numeric_limits<std::int64_t>::max() / 4; // leaves room for zooming out without overflow
+            std::numeric_limits<std::int64_t>::max() / 4; // allows zooming out without overflow
         return TimeNs{number(-kMaxTime, kMaxTime, 0)};
     }
     [[nodiscard]] bool flag() const {
@@ -86,7 +86,7 @@ public:
         if (!json_->is_string()) fail("is not text");
         return json_->is_string() ? json_->get<std::string>() : std::string();
     }
-    /// The index of the value in `names`.
+    /// Index of the value in `names`.
     template <std::size_t N>
     [[nodiscard]] std::size_t choice(const std::array<std::string_view, N>& names) const {
         if (json_->is_null()) return 0;
@@ -172,7 +172,7 @@ Taught taughtIn(const Place& place) {
     ScheduleSpec spec;
     spec.name = family.at("name").text();
     if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is not a schedule");
-    constexpr std::int64_t kMost = 65'536; // limit, because a file from another user must not allocate all memory
+    constexpr std::int64_t kMost = 65'536; // limit, because a file from another user must not exhaust memory
     const auto size = [&](const char* name) { return static_cast<int>(family.at(name).number(0, kMost, 0)); };
     spec.pp = size("pp");
     spec.microbatches = size("microbatches");
@@ -181,7 +181,7 @@ Taught taughtIn(const Place& place) {
     return taught;
 }
 
-/// The sizes of a model, by their names in the file.
+/// Sizes of a model, with their names in the file.
 constexpr std::array kModelSizes{std::pair("layers", &ModelRequest::layers),
                                  std::pair("hidden", &ModelRequest::hidden),
                                  std::pair("heads", &ModelRequest::heads),
@@ -249,7 +249,7 @@ SessionJson toJson(const ModelUseRequest& request) {
 
 SessionJson toJson(const ViewSnapshot& view) {
     SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
-                     {"step", std::max(0, view.step)}, // −1 in a trace without a pipeline is saved as 0
+                     {"step", std::max(0, view.step)}, // 0 instead of −1 in a trace without a pipeline
                      {"ghost_share", view.reference_blend},
                      {"trails", SessionJson::array()}};
     if (view.rows) json["rows"] = toJson(*view.rows);

@@ -27,12 +27,12 @@ ItemRef linkedOp(const Session& session, const ItemRef& from, const Find& find) 
     return {};
 }
 
-/// The op during which a slice of its rank starts, or the nearest one.
+/// Op during which a slice of its rank starts, or the nearest op.
 ItemRef opAround(const Session& session, const ItemRef& slice) {
     return opNear(session, session.lanes.lineOf(slice), session.range(slice).begin);
 }
 
-/// The slice that an arrow of this slice leads to.
+/// Slice at the other end of an arrow of this slice.
 ItemRef sliceFollowed(const Session& session, const ItemRef& from, bool forward) {
     const SliceId to = session.flows.follow(session.slice(from), forward);
     return to == kNoId ? ItemRef{} : session.sliceItem(to);

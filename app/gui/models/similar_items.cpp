@@ -27,7 +27,7 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
                          tr("%1 to %2, %Ln in total", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what, true});
-    // A histogram of one line; ▼ comes before the bar of this item.
+    // Histogram on one line, with ▼ before the bar of this item.
     const TimeNs low = likes.front();
     const TimeNs span = likes.back() - low;
     if (span <= TimeNs{0}) return;

@@ -36,7 +36,7 @@ std::vector<SliceFlow> SliceFlows::of(SliceId slice) const {
         const auto time = [&](std::uint32_t point) { return points[point + end].time; };
         for (auto at = std::ranges::lower_bound(flows, trace_->start(slice), {}, time);
              at != flows.end() && time(*at) <= trace_->end(slice); ++at) {
-            const bool twice = end == 1 && points[*at].slice == slice; // the arrow also begins at this slice
+            const bool twice = end == 1 && points[*at].slice == slice; // true if the arrow also starts at this slice
             if (points[*at + end].slice == slice && !twice) out.push_back(flow(*at));
         }
     };

@@ -53,7 +53,7 @@ public:
     [[nodiscard]] StackTree take() { return std::move(tree_); }
 
 private:
-    /// The child with this name; the parent itself if there are already too many nodes.
+    /// The child with this name, or the parent if there are too many nodes.
     int child(int parent, StringId name) {
         const auto next = static_cast<int>(tree_.nodes.size());
         const auto known = children_.find({parent, name});
@@ -110,7 +110,7 @@ private:
     std::unordered_map<StringId, RangeRow> rows_;
 };
 
-/// True if a node with that name encloses this one.
+/// True if a node with this name encloses the node.
 bool isInside(const StackTree& tree, const StackNode& node, StringId name) {
     for (int at = node.parent; at > 0; at = tree.nodes[static_cast<std::size_t>(at)].parent) {
         if (tree.nodes[static_cast<std::size_t>(at)].name == name) return true;
@@ -126,7 +126,7 @@ StackTree stackTree(const Session& session, const TimeRange& range, const std::v
     TreeBuilder builder(session, range, std::move(stop));
     std::vector<const RawLane*> lanes;
     bool hosts = false;
-    std::vector<bool> seen(session.run.trace->tracks().size()); // ranks of one process have the same tracks
+    std::vector<bool> seen(session.run.trace->tracks().size()); // because ranks of one process have the same tracks
     for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
         for (const RawLane& lane : session.raw.of(line)) {
             const bool wanted = tracks.empty() || std::ranges::binary_search(tracks, lane.track);

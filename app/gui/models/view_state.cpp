@@ -141,7 +141,7 @@ const SessionPtr& ViewState::pipeline() const {
     return session_ && session_->hasSteps() ? session_ : none;
 }
 
-/// The typical step. If the second step takes equally long, it is preferred; the first one is often still affected by
+/// The typical step. If the second step has the same duration, it is preferred to the first, which often includes
 /// warm-up.
 int ViewState::firstStep() const {
     int first = session_->hasSteps() ? 0 : -1;
@@ -170,7 +170,7 @@ void ViewState::setSession(SessionPtr session) {
     model_use_.reset();
     resetRows(had_steps);
     if (session_) {
-        // The step is set before the range, because a change of range may otherwise change the step.
+        // The step is set before the range, because a change of the range can change the step.
         step_ = firstStep();
         range_.setLimits(limits());
         if (session_->hasSteps()) range_.reset(stepView(step_));
@@ -182,8 +182,8 @@ void ViewState::setSession(SessionPtr session) {
     emit selectionChanged();
 }
 
-/// Another run has other lines. The kinds of lanes shown are a preference, and are kept. Without a pipeline only tracks
-/// can be shown.
+/// Another run has different lines. The visible kinds of lanes are a preference and do not change. Without a pipeline,
+/// only tracks can be shown.
 void ViewState::resetRows(bool had_steps) {
     RowChoice rows;
     rows.hidden = rows_.hidden;
@@ -304,7 +304,7 @@ TimeRange ViewState::limits() const {
     return {std::min(all.begin, first.begin), std::max(all.end, last.end)};
 }
 
-/// In a run that has grown, steps have different indices.
+/// Steps have different indices in a run that has grown.
 ItemRef ViewState::sameItem(const Session& later) const {
     if (!selection_ || !session_ || selection_.kind == ItemKind::Slice || selection_.kind == ItemKind::Check) return {};
     const StepTimeline& step = session_->step(selection_.step);
@@ -325,10 +325,10 @@ void ViewState::completeSession(SessionPtr session) {
     showLater(std::move(session), same, range_.range(), has_same_lines);
 }
 
-/// Views are notified only after both the session and the range are new.
+/// Views are notified only after both the session and the range have been set.
 void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows) {
     const bool had_steps = !session_ || session_->hasSteps();
-    const bool selected = static_cast<bool>(selection_); // its data is new, even if it has the same place
+    const bool selected = static_cast<bool>(selection_); // its data is new even if its position is the same
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
@@ -351,7 +351,7 @@ void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible
 
 TimeRange ViewState::stepView(int step) const {
     TimeRange window = session_->window(step);
-    // Replicas run a step at the same time, so the whole step is shown.
+    // Replicas run a step concurrently, so the complete step is shown.
     if (session_->lanes.replicas().size() > 1) {
         for (const StepTimeline& other : session_->run.steps) {
             if (other.index != session_->step(step).index) continue;
@@ -415,14 +415,14 @@ void ViewState::showFlow(FlowOverlay flow, bool on) {
     emit flowsChanged();
 }
 
-/// The steps whose diagnosis is shown or requested but not made yet, the most urgent one first.
+/// Steps whose diagnosis is missing but visible or requested, the most urgent first.
 std::vector<int> ViewState::neededDiagnoses() const {
     std::vector<int> steps;
     if (!session_) return steps;
     const auto add = [&](int step) {
         if (session_->lacksDiagnosis(step) && std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
     };
-    // The selection keeps its step when the view moves on.
+    // The step of the selection need not be the current step.
     if (selection_.kind == ItemKind::Bubble) add(selection_.step);
     if (shows(FlowOverlay::CriticalPath)) add(step_);
     if (requested_diagnosis_) add(*requested_diagnosis_);
@@ -459,8 +459,8 @@ void ViewState::updateDiagnoses() {
 
 void ViewState::finishDiagnosis(int step) {
     std::set<int> made = std::exchange(awaited_diagnoses_, {});
-    made.insert(step); // even if nothing needs it any more
-    // An export or a copy may have made others that were waiting.
+    made.insert(step); // even if the diagnosis is no longer needed
+    // An export or a copy may have computed other missing diagnoses.
     std::erase_if(made, [&](int each) { return session_->lacksDiagnosis(each); });
     updateDiagnoses();
     for (const int each : made)
@@ -516,8 +516,8 @@ void ViewState::reveal(const ItemRef& item) {
 void ViewState::followRange() {
     if (!session_ || step_ < 0) return;
     const TimeRange visible = range_.range();
-    // The current step is kept while half of it is visible or it fills half of the view, so that tables do not change
-    // when the view is zoomed out or panned a little.
+    // The current step does not change while half of it is visible or it fills half of the view, so that tables do not
+    // change when the view is zoomed out or panned slightly.
     const TimeRange current = session_->window(step_);
     const TimeNs shared = overlap(current, visible);
     if (shared * 2 >= current.length() || shared * 2 >= visible.length()) return;

@@ -198,7 +198,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     addAll(*bar, {what_, margin_});
     bar->addWidget(headline_, 1);
     auto* splitter = new QSplitter(Qt::Horizontal, pages_);
-    // With many ranks the map is higher than the window.
+    // With many ranks, the map is higher than the window.
     auto* scroll = new QScrollArea(splitter);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);

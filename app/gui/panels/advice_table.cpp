@@ -42,7 +42,7 @@ QString changeText(const Suggestion& suggestion) {
     return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(tr(", ")));
 }
 
-/// The drawbacks of a change, and the ranks affected.
+/// Drawbacks of a change, and the affected ranks.
 QString catchText(const Suggestion& suggestion, const HeldMemory& present, int chunks) {
     QStringList parts;
     if (suggestion.memory.copies > 1) parts << tr("holds two copies of the model");

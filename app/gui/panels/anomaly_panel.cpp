@@ -67,12 +67,12 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     styleTable(*table_);
     table_->setSortingEnabled(true);
     QHeaderView& header = *table_->horizontalHeader();
-    header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: by cost, descending
+    header.setSortIndicator(-1, Qt::AscendingOrder); // order of the report, which is by descending cost
     header.setSectionResizeMode(QHeaderView::ResizeToContents);
     header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
-    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // if there is little space, the beginning is visible
+    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // if there is little space, the start is visible
     header.setTextElideMode(Qt::ElideRight);
-    // A narrow table scrolls sideways instead of cutting off the last heading.
+    // A narrow table scrolls horizontally instead of cutting off the last heading.
     header.setMinimumSectionSize(header.sectionSizeHint(AnomalyModel::Message));
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
@@ -102,7 +102,7 @@ void AnomalyPanel::choose(std::size_t finding) {
     table().setCurrentIndex(sorted_->mapFromSource(row));
 }
 
-/// Actions for a finding come before those for the table in the table's menu.
+/// In the context menu of the table, actions for a finding come before actions for the table.
 void AnomalyPanel::addActions() {
     QAction* const table_actions = table_->actions().value(0);
     const auto add = [&](const char* name, const QString& text, const auto& then) {

@@ -85,7 +85,7 @@ void AnswerBar::show(const Answer& answer, const QString& figures) {
         shown_.push_back({statement, label, more.isEmpty() ? text : text + QLatin1Char(' ') + more, gainOf(statement)});
     };
     for (const Statement* const statement : report::headline(answer)) {
-        // Without a pipeline, this is the only text about the devices' time.
+        // Without a pipeline, this is the only text about the time of the devices.
         if (!isDoubt(*statement) && answer.step_time == TimeNs{0}) add(verdictOf(answer), tr("Verdict:"), figures);
         add(*statement, translated(report::labelOf(*statement)), {});
     }
@@ -112,8 +112,8 @@ bool AnswerBar::hasOwnAction(const std::vector<Shown>& shown) {
     return shown.size() < kMostLines && last.concern != Concern::Fine && !last.action.empty();
 }
 
-/// Actions follow what they are about on the same line, except for the last one if a line is left and something needs
-/// to be done.
+/// Actions are on the same line as their statement. The last action has a separate line if there is space and the
+/// action is required.
 void AnswerBar::splitAction() {
     const auto action = [](const Shown& shown) { return sentence(translated(shown.statement.action)); };
     for (Shown& shown : shown_) {
@@ -125,7 +125,7 @@ void AnswerBar::splitAction() {
     own.label = tr("Action:");
     own.text = action(own);
     own.is_action = true;
-    shown_.back().gain.clear(); // it is the action's
+    shown_.back().gain.clear(); // it is part of the action
     shown_.push_back(std::move(own));
 }
 

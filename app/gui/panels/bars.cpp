@@ -42,7 +42,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)
     bold.setBold(true);
     what_->setFont(bold);
     for (QLabel* label : {what_, details_}) {
-        // File names and messages are untrusted, and never interpreted as markup.
+        // File names and messages are not trusted, and are never interpreted as markup.
         label->setTextFormat(Qt::PlainText);
         label->setWordWrap(true);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -137,7 +137,7 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     });
     bar_->setRange(0, 0);
     since_.start();
-    setVisible(job.running()); // a load may continue in a window that was rebuilt
+    setVisible(job.running()); // a load may continue while views are recreated
 }
 
 void LoadIndicator::setName(const QString& name) {

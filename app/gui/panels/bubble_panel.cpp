@@ -100,7 +100,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     refresh();
 }
 
-/// Goes to the next step number, on the same replica.
+/// Shows the step with the next number, on the same replica.
 void BubblePanel::stepBy(int direction) {
     const SessionPtr& session = state_.pipeline();
     if (!session) return;
@@ -110,7 +110,7 @@ void BubblePanel::stepBy(int direction) {
     }
 }
 
-/// Shows a step on the current replica, or on another one if that did not run the step.
+/// Shows a step on the current replica, or on another replica if the current one did not run the step.
 void BubblePanel::showNumber(int number) {
     const Session& session = *state_.pipeline();
     const int replica = session.step(state_.step()).replica;
@@ -171,7 +171,7 @@ void BubblePanel::followSelection() {
 }
 
 void BubblePanel::showRow(int row) {
-    // Showing the row may change the step and the selection; that must not select another row.
+    // Showing the row may change the step and the selection, which must not select another row.
     const ItemRef bubble = model_->longestBubble(row);
     const TimeRange extent = model_->extent(row);
     const int rank = model_->rankOf(row);

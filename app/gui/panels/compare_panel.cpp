@@ -62,7 +62,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, const ThemeManage
     differences_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     styleTable(*table_);
     table_->setSortingEnabled(true);
-    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then by cost
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step time first, then by cost
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     // If the panel is narrow, the last columns are reached by scrolling, and the names are shown in full.
     table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Interactive);
@@ -130,7 +130,7 @@ void ComparePanel::fillChoices() {
 }
 
 void ComparePanel::clear() {
-    // After a change of language the same session is shown again, and the comparison remains valid.
+    // After a change of language, the same session is shown again, and the comparison remains valid.
     if (comparison_ && comparison_->before == state_.pipeline()) return;
     job_.cancel();
     paths_.clear();
@@ -220,7 +220,7 @@ void ComparePanel::take(ComparisonPtr comparison, bool below) {
 
 namespace {
 
-/// A schedule's name, including its flavour.
+/// Name of a schedule, including its flavour.
 QString scheduleText(const Run& run) {
     const std::string& name = run.schedule.name == "custom" && !run.closest.empty() ? run.closest : run.schedule.name;
     QString text = fromUtf8(name);
@@ -228,8 +228,8 @@ QString scheduleText(const Run& run) {
     return run.schedule.name == "custom" && !run.closest.empty() ? tr("similar to %1").arg(text) : text;
 }
 
-/// The differences, starting with causes: the schedule, its sizes and the order of ops; then ops and transfers; then
-/// idle time.
+/// Describes the differences, starting with causes: first the schedule, its sizes and the order of ops; then ops and
+/// transfers; then idle time.
 QString whatChanged(const Comparison& comparison) {
     const Run& a = comparison.before->run;
     const Run& b = *comparison.after;
@@ -315,7 +315,7 @@ void ComparePanel::showOther(bool on) {
 }
 
 /// The other run's step with the same number, on the same replica if it exists there; otherwise its typical step.
-/// Begins at the same time as the open run's step. It is kept, because the user may return to the step.
+/// Shifted to the start of the open run's step. Cached because the user may return to the step.
 const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     std::shared_ptr<const ReferenceStep>& part = parts_[step];
     if (part) return part;
@@ -331,7 +331,7 @@ const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
     ReferenceStep made{step, *same};
     made.timeline.comm.clear(); // not drawn
     moveTo(made.timeline, state_.pipeline()->window(step).begin);
-    // Only in this case are the same ops known.
+    // Ops can be matched only in this case.
     if (comparison_->result.matching == Matching::ByRank)
         made.changes = std::make_shared<const OpChanges>(shown, *same);
     part = std::make_shared<const ReferenceStep>(std::move(made));
@@ -387,7 +387,7 @@ void ComparePanel::updateReference() {
                              current.timeline,
                              current.changes,
                              partsAround()};
-    // If only this step is shown, a longer one must not extend beyond the view.
+    // If only this step is shown, a longer step must not extend beyond the view.
     const TimeRange window = state_.pipeline()->window(state_.step());
     const TimeRange seen = state_.range().range();
     const TimeRange alone = padded(window, 0.1);
@@ -398,8 +398,8 @@ void ComparePanel::updateReference() {
         state_.range().show(padded({window.begin, end}, 0.02));
 }
 
-/// The shift of the step below with which the selected op begins at the same time in both runs. None if the step below
-/// does not contain the op.
+/// Shift of the lower step that makes the selected op start at the same time in both runs. None if the lower step does
+/// not contain the op.
 std::optional<TimeNs> ComparePanel::shiftToSelection(const ReferenceStep& part) const {
     const ItemRef item = state_.selection();
     if (item.kind != ItemKind::Op || item.step != part.step) return std::nullopt;
@@ -411,7 +411,7 @@ std::optional<TimeNs> ComparePanel::shiftToSelection(const ReferenceStep& part) 
     return same == ops.end() ? std::nullopt : std::optional(selected.start - same->start);
 }
 
-/// Different steps have become visible.
+/// Updates the reference when different steps have become visible.
 void ComparePanel::followRange() {
     const ReferenceOverlayPtr& reference = state_.reference();
     if (!comparison_ || !below_->isChecked() || !state_.pipeline() || !reference ||

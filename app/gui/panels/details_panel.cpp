@@ -62,7 +62,7 @@ void DetailsPanel::refresh() {
     title_->setVisible(!text.title.isEmpty());
     note_->setText(text.note);
     note_->setVisible(!text.note.isEmpty());
-    // Details come last, below the note that the other facts lead to.
+    // Details come last, below the note.
     std::stable_partition(text.facts.begin(), text.facts.end(), [](const Fact& fact) { return !fact.detail; });
     for (std::size_t row = 0; row < std::max(rows_.size(), text.facts.size()); ++row)
         showFact(row, row < text.facts.size() ? text.facts[row] : Fact());

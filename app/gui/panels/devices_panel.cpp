@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Parts of a device's or thread's time, which add up to the whole.
+/// Parts of the time of a device or thread, which add up to 100 %.
 enum TimePiece : int { Computes, HidesTransfers, Transfers, Copies, WaitsForHost, Gaps, WaitsForOthers, Runs, Rests };
 
 QString pieceName(int piece) {

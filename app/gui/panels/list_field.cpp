@@ -25,7 +25,7 @@ constexpr int kPauseMs = 250;
 constexpr std::int64_t kLongestNs = 1'000'000'000'000;
 constexpr std::int64_t kMostCount = 1'000'000;
 
-/// The parts of a list. A blank between a number and its unit does not separate parts.
+/// Splits a list into parts. A blank between a number and its unit is not a separator.
 QStringList partsOf(QString text) {
     static const QRegularExpression unit(QStringLiteral("(?<=\\d)\\s+(?=[^\\d\\s.,;+-])"));
     static const QRegularExpression between(QStringLiteral("[,;\\s]+"));

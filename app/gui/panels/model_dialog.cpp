@@ -98,7 +98,7 @@ void ModelDialog::addDevices(QFormLayout& form) {
     form.addRow(tr("Number of devices"), devices_);
 }
 
-/// Shows what applies where a size is not given.
+/// Shows the values that apply to missing sizes.
 void ModelDialog::showPreset() {
     const bool known = !preset_->currentData().toString().isEmpty();
     for (const auto& [size, box] : sizes_) {

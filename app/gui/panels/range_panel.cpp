@@ -30,7 +30,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
         groups_->addItem(text);
     named(ranks_, "rangeRanks", tr("Ranks included"));
     title_->setObjectName(QStringLiteral("rangeTitle"));
-    title_->setWordWrap(true); // otherwise it would be cut off in a narrow panel
+    title_->setWordWrap(true); // otherwise, it would be cut off in a narrow panel
     title_->setTextFormat(Qt::PlainText);
     title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     zoom_->setText(tr("Zoom to it"));
@@ -77,7 +77,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     fill_->markStale();
 }
 
-/// A watched run keeps the selected rank while its session changes.
+/// The selected rank of a watched run is unchanged when its session changes.
 void RangePanel::fillRanks() {
     const QSignalBlocker quiet(ranks_);
     const SessionPtr& session = state_.pipeline();
@@ -111,7 +111,7 @@ void RangePanel::fill() {
         emit filled();
         return;
     }
-    // Until a range is selected: the step, or everything.
+    // If no range is selected, shows the step or the complete trace.
     const TimeRange range = measured ? state_.measured()
                             : steps  ? session->window(state_.step())
                                      : session->lanes.extent();

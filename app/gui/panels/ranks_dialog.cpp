@@ -23,7 +23,7 @@ struct RanksColumn {
     enum { File, Process, Source, Number, Count };
 };
 
-/// The source of a file's rank.
+/// Source of the rank of a file.
 QString sourceOf(const TraceFile& file, bool was_stated) {
     if (was_stated) return tr("set by you");
     if (!file.rank) return tr("order of the files");
@@ -91,7 +91,7 @@ void RanksDialog::addRow(const TraceFile& file, std::int64_t rank) {
     rows_.push_back({pattern, box->value(), !file.rank});
 }
 
-/// A rule finds processes by name only, so if two files have processes with the same name, it would match both.
+/// Locks processes whose names occur in two files, because rules match processes only by name.
 void RanksDialog::lockAmbiguous() {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
         if (std::ranges::count(rows_, rows_[row].pattern, &Row::pattern) == 1) continue;

@@ -74,7 +74,7 @@ void ReplicaPanel::showStudy(const Studied& studied) {
     showWorkers(studied.study);
 }
 
-/// Compares the step shown in the header with the one with equal op times, and names the workers that explain the
+/// Compares the step in the header with a step with equal op times, and names the workers that explain the
 /// difference.
 void ReplicaPanel::showHeadline(const Studied& studied, int workers) {
     const StragglerStudy& study = studied.study;
@@ -106,8 +106,8 @@ void ReplicaPanel::showWorkers(const StragglerStudy& study) {
     const Lanes& lanes = state_.pipeline()->lanes;
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
-    // The scale begins at the ideal, and is never finer than the threshold for stragglers, so that noise looks like
-    // noise.
+    // The scale starts at the ideal value. It extends at least to the threshold for stragglers, so that noise is not
+    // highlighted.
     double most = kStragglingSlowdown;
     for (const std::vector<double>& replica : study.workers) {
         for (const double slowdown : replica)
@@ -141,7 +141,7 @@ void ReplicaPanel::showWorkers(const StragglerStudy& study) {
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
 }
 
-/// Goes to the row of a worker in the current step.
+/// Shows the row of a worker in the current step.
 void ReplicaPanel::goTo(int rank, int replica) {
     const SessionPtr& session = state_.pipeline();
     if (!session || replica < 0 || replica >= static_cast<int>(session->lanes.replicas().size())) return;

@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// The axes that a filter can use, with their ranges: "pp 0-3, dp 0-1".
+/// Axes that a filter can use, with their ranges: "pp 0-3, dp 0-1".
 QString axesText(const MeshNumbers& spread) {
     QStringList out;
     for (std::size_t axis = 0; axis < spread.of.size(); ++axis) {
@@ -35,7 +35,7 @@ QString axesText(const MeshNumbers& spread) {
 /// Entries of the list of replicas; a replica is its index plus kOneReplica.
 enum ReplicaEntry : int { AllReplicas, FoldedReplicas, SlowestReplica, MedianReplica, kOneReplica };
 
-/// The coordinate of a replica along the data axis, by which rows are filtered.
+/// Coordinate of a replica on the data axis, by which rows are filtered.
 int dataPlace(const Session& session, int replica) {
     const std::vector<RowFacts> facts = rowFacts(session, -1);
     const int line = session.lanes.lineOfReplica(replica, 0);

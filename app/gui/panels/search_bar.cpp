@@ -91,7 +91,7 @@ SearchBar::SearchBar(ViewState& state, QWidget* parent)
     showSession();
 }
 
-/// If the beginning of a trace was searched, the search continues in the complete trace.
+/// If a preview was searched, the search continues in the complete trace.
 void SearchBar::showSession() {
     const SessionPtr& session = state_.session();
     const std::vector<std::filesystem::path> before =
@@ -152,7 +152,7 @@ SearchBar::Found SearchBar::lookFor(const Session& session, const QString& text,
         found.hits.push_back(hitOf(session, item));
     }
     std::ranges::move(counters, std::back_inserter(found.hits));
-    // A word such as "wait" may also be part of a name, and "rank 2" a place.
+    // A word such as "wait" may also be part of a name, and "rank 2" may be a location.
     if (!steps && !found.hits.empty()) return found;
     if (query.find_first_of(steps ? "<>= " : "<>=") == std::string::npos && query.size() > 1) {
         for (SearchHit& hit : search(session, text, step, kMaxHits - found.hits.size(), std::move(stop)))
@@ -201,7 +201,7 @@ void SearchBar::fitHeight() {
     resize(width(), height);
 }
 
-/// Marks everything that a query found. Other searches do not change the marks of other panels.
+/// Marks all results of a query. Other searches do not change the marks of other panels.
 void SearchBar::mark() {
     if (!state_.session()) return;
     if (found_.query.items.empty()) {

@@ -26,7 +26,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 28U; ///< limit for the rows that a table shows
-constexpr int kWidest = 420;                              ///< initial limit of a column's width in pixels
+constexpr int kWidest = 420;                              ///< initial maximum width of a column in pixels
 
 constexpr const char* kByName = R"(SELECT name, count(*) AS n, sum(dur) AS total, percentile(dur, 50) AS p50,
        percentile(dur, 99) AS p99
@@ -196,7 +196,7 @@ ItemRef SqlPanel::sliceIn(int row) const {
         const auto id = model_->number(row, name);
         if (!id || *id < 0 || *id >= static_cast<std::int64_t>(trace.sliceCount())) continue;
         const auto slice = static_cast<SliceId>(*id);
-        // Other tables have ids, too.
+        // Other tables also have ids.
         const auto dur = model_->number(row, "dur");
         const bool is_slice = name != std::string_view("id") || read_ == std::set<std::string>{"slice"};
         if (is_slice && (!dur || *dur == trace.sliceDurations()[slice])) return session.sliceItem(slice);

@@ -19,7 +19,7 @@ double evidence(const Anomaly& anomaly, std::string_view name) {
     return 0;
 }
 
-/// Marks for the changes between steps; their positions are those in the selection of steps.
+/// Marks for the changes between steps, with positions in the selection of steps.
 std::vector<StepChart::Mark> changesOf(const Session& session) {
     std::vector<StepChart::Mark> marks;
     const std::vector<SelectedStep>& steps = session.report.selection.steps();
@@ -68,7 +68,7 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     showSession();
 }
 
-/// The chart's step that contains a timeline.
+/// Step of the chart that contains a timeline.
 int StepsPanel::chartStep(int timeline) const {
     if (!state_.pipeline() || timeline < 0) return -1;
     const auto& steps = state_.pipeline()->report.selection.steps();
@@ -76,7 +76,7 @@ int StepsPanel::chartStep(int timeline) const {
     return at == steps.end() ? -1 : static_cast<int>(at - steps.begin());
 }
 
-/// The timeline of a chart's step on the current replica, or on the slowest one.
+/// Timeline of a step of the chart on the current replica, or on the slowest one.
 int StepsPanel::timelineOf(int step) const {
     const Session& session = *state_.pipeline();
     const SelectedStep& chosen = session.report.selection.steps()[static_cast<std::size_t>(step)];

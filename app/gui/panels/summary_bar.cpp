@@ -146,7 +146,7 @@ void Legend::draw(QPainter& painter) const {
 
 namespace {
 
-/// The figures, from left to right.
+/// Indices of the figures, from left to right.
 enum FigureIndex : std::size_t {
     ScheduleFigure,
     ShapeFigure,
@@ -165,7 +165,7 @@ constexpr int kMinBarWidth = 320;
 /// The order in which items are hidden if there is not enough space.
 constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, UseFigure, ScheduleFigure};
 
-/// The title without long alternative names in brackets; without short ones, such as GPipe, if more follows.
+/// The title without long alternative names in brackets, and without short ones such as GPipe if more text follows.
 QString familyTitle(const std::string& name, bool more = true) {
     constexpr qsizetype kShort = 24;
     const ScheduleFamily* family = findScheduleFamily(name);
@@ -187,7 +187,7 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     QFont link = figures_[FindingFigure].value->font();
     link.setUnderline(true);
     figures_[FindingFigure].value->setFont(link);
-    // The only text of variable length: it takes the remaining space and never widens the window.
+    // The only text of variable length. It uses the remaining space and never widens the window.
     figures_[FindingFigure].box->layout()->setAlignment(figures_[FindingFigure].value, {});
     figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     figures_[FindingFigure].value->setMinimumWidth(kMinFindingWidth);
@@ -328,7 +328,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     refreshFindings(session.report.anomalies);
 }
 
-/// The first finding in a few words; the tooltip lists all findings in full.
+/// Shows the first finding in a few words. The tooltip lists all findings.
 void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     QString shown;
     QStringList messages;
@@ -341,7 +341,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
             shown = tr("%1, replica %2").arg(shown).arg(*anomaly.replica);
     }
     if (!anomalies.empty() && anomalies.front().cost > TimeNs{0})
-        shown = tr("%1: %2").arg(shortTime(anomalies.front().cost), shown); // what is cut off is the end
+        shown = tr("%1: %2").arg(shortTime(anomalies.front().cost), shown); // the end of the text is elided
     if (anomalies.size() > 1) shown = tr("%1; %2 more").arg(shown).arg(anomalies.size() - 1);
     finding_ = shown;
     set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));
@@ -351,7 +351,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
 void SummaryBar::refreshStep(const Session& session) {
     const StepAnalysis& analysis = session.analysis(state_.step());
     const int number = session.step(state_.step()).index;
-    // Replicas run a step in parallel, so it takes as long as the slowest one.
+    // Replicas run a step in parallel, so the slowest one determines its duration.
     TimeNs takes = analysis.wall;
     QString how = tr("Time from the start of the first op to the end of the last op on any rank: %1")
                       .arg(exactTime(analysis.wall));
@@ -398,7 +398,7 @@ void SummaryBar::refreshStep(const Session& session) {
     };
     add("t_f", analysis.typical.forward);
     add("t_b", analysis.typical.backward);
-    // If backwards are split, both halves are shown, because the whole would only be their sum.
+    // If backwards are split, both halves are shown instead of their sum.
     if (values.size() < 2 || analysis.typical.backward <= TimeNs{0}) {
         add("t_i", analysis.typical.input_grad);
         add("t_w", analysis.typical.weight_grad);

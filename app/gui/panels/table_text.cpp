@@ -96,7 +96,7 @@ QString cellText(const QModelIndex& cell, const ShownUnit* unit) {
     const Quantity quantity = *quantityOf(text);
     const double shown = quantity.value * quantity.unit->factor;
     if (unit->kind != kTime) return plainNumber(shown);
-    // The exact value, because the text is rounded, to two digits at the least.
+    // Uses the exact value, because the text is rounded.
     const double exact = cell.data(Qt::UserRole).toDouble() / 1e6;
     return plainNumber(std::abs(exact - shown) <= 0.05 * std::abs(shown) ? exact : shown);
 }

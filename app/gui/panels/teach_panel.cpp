@@ -34,7 +34,7 @@ constexpr std::array kTaughtKinds{OpKind::Forward, OpKind::Backward, OpKind::Bac
                                   OpKind::Optimizer};
 constexpr std::array kTaughtRanks{RankSource::File, RankSource::Processes, RankSource::Process, RankSource::Thread};
 
-/// The most likely meaning of a name.
+/// Most likely kind of op for a name.
 OpKind likelyKind(std::string_view name) {
     const QString text = fromUtf8(name).toLower();
     const auto has = [&](const char* word) { return text.contains(QLatin1String(word)); };
@@ -45,7 +45,7 @@ OpKind likelyKind(std::string_view name) {
     return OpKind::Forward;
 }
 
-/// The first number in a name, or the micro-batch in an arg; 0 if there is neither.
+/// First number in a name, or micro-batch from an arg; 0 if there is neither.
 int likelyMicrobatch(const Trace& trace, SliceId slice) {
     std::string_view name = trace.name(slice);
     while (!name.empty()) {

@@ -95,7 +95,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     column->addSpacing(4);
     column->addLayout(makeButtons());
     column->addSpacing(20);
-    // Returning users want to open what was open last time.
+    // Recent files come first for returning users.
     column->addWidget(recent_title_, 0, Qt::AlignHCenter);
     column->addLayout(recent_);
     column->addWidget(demos, 0, Qt::AlignHCenter);
@@ -144,7 +144,7 @@ QHBoxLayout* WelcomePanel::makeDemos() {
 
 void WelcomePanel::setRecent(const QList<QStringList>& recent) {
     while (QLayoutItem* item = recent_->takeAt(0)) {
-        // A click on this button may be the reason for this call.
+        // Not deleted immediately, because a click on this button may have caused this call.
         item->widget()->deleteLater();
         delete item;
     }

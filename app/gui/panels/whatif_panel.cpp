@@ -38,7 +38,7 @@ QColor pieceOf(const Theme& theme, int piece) {
     return piece == Remains ? theme.fill(Role::Bubble) : piece == Saved ? theme.good : theme.bad;
 }
 
-/// `known`, or a new model if that belongs to another session.
+/// Returns `known`, or creates a model if `known` belongs to another session.
 Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& known) {
     if (known) return known;
     BUBBLESCOPE_ASSIGN(RunModel made,
@@ -78,7 +78,7 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
         fill_->markStale();
     });
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (answer_ && !fill_->stale()) ask(); // the answer is about the current step
+        if (answer_ && !fill_->stale()) ask(); // the prediction is for the current step
     });
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (!state_.reference() || state_.reference()->name != tr("what if")) reference_->setChecked(false);
@@ -91,7 +91,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     value_ = named(new QComboBox(this), "whatIfValue", tr("Type of change"));
     value_->addItems(
         {tr("takes as long as its peers"), tr("has constant times, without jitter"), tr("is faster"), tr("is slower")});
-    // Long names must not take the result's space.
+    // Long names must not use the space of the result.
     for (QComboBox* box : {target_, value_}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(9);
@@ -168,7 +168,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     connect(schedule_, &QComboBox::currentIndexChanged, this, &WhatIfPanel::ask);
     connect(vpp_, &QSpinBox::valueChanged, this, &WhatIfPanel::ask);
     connect(layers_, &QLineEdit::editingFinished, this, &WhatIfPanel::ask);
-    connect(layers_, &QLineEdit::textChanged, this, [this] { // suggestions were made for other layers
+    connect(layers_, &QLineEdit::textChanged, this, [this] { // suggestions were computed for other layers
         advice_job_.cancel();
         forgetAdvice();
     });
@@ -239,8 +239,8 @@ void WhatIfPanel::showSession() {
     showSlider();
     setEnabled(state_.pipeline() != nullptr);
     ask();
-    // Opening the panel asks what would help most, once per run, although each live step brings a new session. If the
-    // complete run was loaded later, the question may have been about its first steps.
+    // Opening the panel requests suggestions, but only once per run, although each live step creates a new session. If
+    // the complete run was loaded later, the suggestions may be for its first steps.
     if (!state_.pipeline()) return;
     const bool is_live = std::holds_alternative<LatestSteps>(state_.pipeline()->report.covers);
     Advised shown{state_.pipeline()->run.files, is_live ? 0 : state_.pipeline()->stepCount()};
@@ -294,7 +294,7 @@ void WhatIfPanel::addChange(const QString& change) {
 }
 
 void WhatIfPanel::askFor(const QString& change) {
-    fill_->fillNow(); // a delayed fill would discard the question
+    fill_->fillNow(); // a delayed fill would discard the request
     removeChanges();
     addChange(change);
 }
@@ -355,7 +355,7 @@ void WhatIfPanel::ask() {
         [this](Result<Answer> result) { finish(std::move(result)); });
 }
 
-/// Without a change there is no answer, only suggestions.
+/// Without a change, there are only suggestions.
 void WhatIfPanel::showQuestion() {
     job_.cancel();
     answer_.reset();
@@ -386,7 +386,7 @@ void WhatIfPanel::finish(Result<Answer> result) {
     emit answered();
 }
 
-/// The text for the current step, which may differ a lot from the mean; the first steps of a run often do.
+/// Text for the current step, which may differ a lot from the mean, especially at the start of a run.
 QString WhatIfPanel::stepText() const {
     if (!answer_ || !answer_->timeline) return {};
     const StepTimeline& step = state_.pipeline()->step(state_.step());

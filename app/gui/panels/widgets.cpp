@@ -59,7 +59,7 @@ FillWhenVisible::FillWhenVisible(QWidget& panel, std::function<void()> fill)
     panel_.installEventFilter(this);
 }
 
-/// A dock behind another tab counts as visible, but lies outside the window.
+/// Docks behind another tab are visible for Qt, but outside the window.
 bool FillWhenVisible::isVisible() const {
     return panel_.isVisible() && !panel_.visibleRegion().isEmpty();
 }
@@ -76,7 +76,7 @@ void FillWhenVisible::fillNow() {
     fill_();
 }
 
-/// Waits until docks have their places, because a panel may be visible for a moment while they are arranged.
+/// Waits until docks have their final positions, because panels may be visible for a moment during the layout.
 void FillWhenVisible::fillIfVisible() {
     QTimer::singleShot(0, this, [this] {
         if (isVisible()) fillNow();
@@ -102,11 +102,11 @@ bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::Show) {
         if (dock_ == nullptr) {
             fillNow();
-        } else { // once docks have their places: those behind other tabs are shown, then moved out of the window
+        } else { // after the layout of docks: those behind other tabs are shown, then moved out of the window
             fillIfVisible();
         }
     }
-    // Covers all other ways to become visible. Queued, because filling changes widgets that are being painted.
+    // Handles all other ways of becoming visible. Queued, because filling changes widgets that are being painted.
     if (event->type() == QEvent::Paint) fillIfVisible();
     return false;
 }
@@ -115,8 +115,8 @@ namespace {
 
 constexpr int kCellMargin = 6;
 constexpr int kRowExtra = 8; ///< added to the height of the font
-/// Number of rows measured for a column's width. Qt measures a thousand rows whenever a table is filled or moved, which
-/// would take most of the time of a live view.
+/// Number of rows that are measured for the width of a column. By default, Qt measures 1000 rows whenever a table is
+/// filled or moved, which would use most of the time of a live view.
 constexpr int kMeasuredRows = 32;
 
 /// The Fusion style with wider margins in cells and headers.
@@ -190,7 +190,7 @@ void styleTable(QTableView& table) {
     table.setFrameShape(QFrame::NoFrame);
     table.setShowGrid(false);
     table.setSelectionBehavior(QAbstractItemView::SelectRows);
-    table.setSelectionMode(QAbstractItemView::ExtendedSelection); // used for copying; views follow the current row
+    table.setSelectionMode(QAbstractItemView::ExtendedSelection); // for copying; views follow the current row
     table.setWordWrap(false);
     table.setTabKeyNavigation(false);
     table.verticalHeader()->hide();

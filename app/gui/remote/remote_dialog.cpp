@@ -23,7 +23,7 @@ namespace {
 const QString kAddressesKey = QStringLiteral("remote/addresses");
 constexpr int kMostAddresses = 10;
 
-/// Where the extracts of an address are kept until it is opened again. The last part names the tab.
+/// Folder for the extracts of an address until the address is opened again. Its name is the title of the tab.
 QString folderOf(const QString& address, const QString& path) {
     const QByteArray hash = QCryptographicHash::hash(address.toUtf8(), QCryptographicHash::Sha1).toHex().left(12);
     QString name = path;
@@ -98,8 +98,8 @@ void RemoteDialog::showRunning(bool running) {
 
 void RemoteDialog::showProgress(const QString& text, qint64 received, qint64 whole) {
     status_->setText(text);
-    constexpr qint64 kKiB = 1024;                           // bytes would not fit the bar's numbers
-    progress_->setRange(0, static_cast<int>(whole / kKiB)); // without an end it moves to and fro
+    constexpr qint64 kKiB = 1024;                           // because bytes would overflow the bar's numbers
+    progress_->setRange(0, static_cast<int>(whole / kKiB)); // without a maximum, the bar shows indefinite progress
     progress_->setValue(static_cast<int>(std::min(received, whole) / kKiB));
 }
 

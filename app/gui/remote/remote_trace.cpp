@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kMostAttempts = 4;
-constexpr int kPauseMs = 1000; ///< before the first new attempt; then twice and three times as long
+constexpr int kPauseMs = 1000; ///< before the first retry; then twice and three times as long
 constexpr int kPatienceMs = 2000;
 constexpr qsizetype kMostErrorOutput = 2000;
 constexpr int kConnectionLost = 255; ///< exit code of ssh
@@ -22,7 +22,7 @@ constexpr int kNoProgram = 127;
 const QByteArray kHereMark = "bubblescope-here";
 const QByteArray kSizeMark = "bubblescope-kib ";
 
-/// A setting of the environment, else what is usual.
+/// A setting from the environment, or its default.
 QString setting(const char* name, const char* usual) {
     return qEnvironmentVariable(name, QString::fromLatin1(usual));
 }
@@ -39,7 +39,7 @@ Result<RemoteAddress> RemoteAddress::parse(const QString& text) {
     address.target = url.userName().isEmpty() ? url.host() : url.userName() + QLatin1Char('@') + url.host();
     address.port = std::max(0, url.port());
     address.path = url.path(QUrl::FullyDecoded);
-    if (address.path.startsWith(QLatin1String("/~/"))) address.path.remove(0, 3); // commands start there
+    if (address.path.startsWith(QLatin1String("/~/"))) address.path.remove(0, 3); // commands start in the home folder
     const bool has_path = !address.path.isEmpty() && address.path != QLatin1String("/");
     if (!matches(text) || !url.isValid() || url.host().isEmpty() || !has_path ||
         address.target.startsWith(QLatin1Char('-')))
@@ -48,7 +48,7 @@ Result<RemoteAddress> RemoteAddress::parse(const QString& text) {
     return address;
 }
 
-/// Standard input tells whether anybody still waits: it ends with the connection.
+/// The script stops when its standard input ends, which means that the connection was closed.
 QString RemoteTrace::script(const RemoteAddress& address) {
     return QStringLiteral("program=%1; path=%2\n"
                           "echo bubblescope-here >&2\n"
@@ -118,7 +118,7 @@ void RemoteTrace::connectOnce() {
         return fail(runError(tr("cannot create %1").arg(folder_).toStdString(),
                              tr("check the permissions and the free space").toStdString()));
     unpack_.start(QStringLiteral("tar"), {QStringLiteral("-C"), folder_, QStringLiteral("-xf"), QStringLiteral("-")});
-    // Questions would have nobody to answer them.
+    // Disables questions, because nobody could answer them.
     QStringList words = QProcess::splitCommand(setting("BUBBLESCOPE_SSH", "ssh"));
     const QString program = words.takeFirst();
     words << QStringLiteral("-o") << QStringLiteral("BatchMode=yes") << QStringLiteral("-o")
@@ -156,7 +156,7 @@ void RemoteTrace::finishSsh(int code, QProcess::ExitStatus status) {
     unpack_.kill();
     unpack_.waitForFinished(kPatienceMs);
     const bool is_lost = status != QProcess::NormalExit || code == kConnectionLost;
-    // Retrying cannot help if it never connected: a wrong name, a missing key.
+    // Retries only after a successful connection: a wrong name or a missing key cannot be fixed by retrying.
     if (is_lost && connected_ && attempts_ < kMostAttempts) {
         report(tr("The connection to %1 was lost; connecting again …").arg(address_.target));
         QTimer::singleShot(kPauseMs * attempts_, this, &RemoteTrace::connectOnce);
@@ -173,7 +173,7 @@ void RemoteTrace::finishSsh(int code, QProcess::ExitStatus status) {
 
 void RemoteTrace::finishUnpacking(int code) {
     if (!running_ || ssh_.state() != QProcess::NotRunning) return;
-    if (unpack_.exitStatus() != QProcess::NormalExit) return; // killed, for another attempt
+    if (unpack_.exitStatus() != QProcess::NormalExit) return; // killed for a retry
     if (code != 0)
         return fail(runError(tr("cannot unpack what %1 sent").arg(address_.target).toStdString(),
                              tr("check the free space").toStdString()));

@@ -312,7 +312,7 @@ bool isTabbed(const QDockWidget& dock) {
            !window->tabifiedDockWidgets(const_cast<QDockWidget*>(&dock)).isEmpty();
 }
 
-/// Fusion, except for the tabs of docks: there are many, so they are narrow, and their names are neither shortened nor
+/// Fusion, except for dock tabs. There are many of them, so they are narrow, and their names are neither elided nor
 /// repeated below them.
 class AppStyle : public QProxyStyle {
 public:
@@ -373,7 +373,7 @@ std::optional<ThemeChoice> themeFromKey(const QString& key) {
 }
 
 ThemeManager::ThemeManager(QObject* parent)
-    // Read before our own palette replaces that of the platform.
+    // Read before our palette replaces the platform's palette.
     : QObject(parent), theme_(&lightTheme()), system_is_dark_(platformIsDark()) {
     QApplication::setStyle(new AppStyle);
     choose(ThemeChoice::System);

@@ -16,7 +16,7 @@ std::size_t placeOfRole(Role role) {
 
 namespace {
 
-/// A part of a column; the last one is the time outside steps.
+/// A part of a column. The last one is the time outside of steps.
 struct StackPart {
     std::size_t role;
     bool op;
@@ -55,8 +55,8 @@ void keepVisible(std::span<StackPart> all, bool ops) {
 
 namespace {
 
-/// Like stackHeights(), but for N parts, the number in most columns, with loops of fixed length. Returns false if the
-/// general function must be used, because a kind of time would be invisible.
+/// Like stackHeights(), with loops of fixed length for the usual number of parts, N. Returns false if a kind of time
+/// would be invisible, in which case the general function must be used.
 template <std::size_t N>
 bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, TimeNs length, int pixels,
                   StackHeights& heights) {
@@ -99,7 +99,7 @@ bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, Tim
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    // Loops only over the parts that exist. They are found without branches, because they change from column to column.
+    // Loops only over existing parts. These are found without branches, because they change from column to column.
     std::array<Role, kStackOrder.size()> present;
     std::size_t some = 0;
     bool positive = true;
@@ -138,7 +138,7 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
         ++most.pixels;
         most.rest = -1;
     }
-    // Keeps every existing kind of time visible.
+    // Ensures that every existing kind of time is visible.
     for (const bool ops : {true, false}) {
         bool any = false;
         int shown = 0;

@@ -75,7 +75,7 @@ public:
 private:
     [[nodiscard]] TimeNs border(int column) const { return borders_[static_cast<std::size_t>(column)]; }
 
-    /// The column that contains `time` or ends at it; at least `from`.
+    /// Column that contains or ends at `time`; at least `from`.
     [[nodiscard]] int sameUntil(int from, TimeNs time) const {
         const auto found = std::upper_bound(borders_.begin() + from, borders_.end(), time);
         return std::max(from, static_cast<int>(found - borders_.begin()) - 1);
@@ -91,7 +91,7 @@ private:
         StackPiece piece{row_, column, end, {}, op.chunk};
         piece.heights[static_cast<std::size_t>(op.role)] = static_cast<std::uint16_t>(height_);
         add(piece);
-        // A gap separates neighbouring ops of one colour. If the last column is shared, it is not full anyway.
+        // A gap separates adjacent ops of one colour, unless they share the last column, which is not full.
         if (end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) && op.end < border(end + 1)) {
             StackPiece& last = out_.back();
             --last.end;
@@ -214,7 +214,7 @@ void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) cons
 namespace {
 
 constexpr int kCompactNameLeft = 16;
-constexpr int kBusyBarWidth = 56; ///< width of the bars that show the ranks' bubbles
+constexpr int kBusyBarWidth = 56; ///< width of the bars for the bubbles of ranks
 
 } // namespace
 
@@ -238,7 +238,7 @@ void CompactRowPainter::paintStrips() {
     paint(StackRows::strips(f_.geometry));
 }
 
-/// There may be one segment per pixel, so they are all written as pixels at once.
+/// There may be one segment per pixel, so all segments are written as pixels.
 void CompactRowPainter::paint(const StackRows& stacks) {
     if (stacks.rows().empty()) return;
     if (f_.pixels != nullptr) return write(stacks, *f_.pixels);
@@ -285,7 +285,7 @@ void CompactRowPainter::paintNames(const QRect& column) {
     p_.restore();
 }
 
-/// Draws the rank's bubble time as a bar from the right. Together the bars show the profile of the step.
+/// Draws the bubble time of the rank as a bar from the right. The bars of all ranks show the profile of the step.
 void CompactRowPainter::paintBusyBar(int row, const QRect& area) {
     const int line = f_.geometry.rows.lineAt(row);
     const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line));

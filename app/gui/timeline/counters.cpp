@@ -67,7 +67,7 @@ bool countsBytes(const QString& name) {
     return std::ranges::any_of(kOfBytes, [&](QLatin1String word) { return name.contains(word, Qt::CaseInsensitive); });
 }
 
-/// Names the op at a memory counter's maximum.
+/// Stores the op at the maximum of a memory counter.
 void nameMaximum(CounterLane& lane, const Session& session, int line) {
     const auto highest = std::ranges::max_element(lane.values);
     if (highest == lane.values.end() || !countsBytes(lane.name)) return;

@@ -32,7 +32,7 @@ void drawRuler(QPainter& painter, const Theme& theme, const std::vector<Tick>& t
         const int x = names + static_cast<int>(std::lround(tick.x));
         const int mark = tick.major ? kLongMark : kShortMark;
         painter.fillRect(QRect(x, below - mark, 1, mark), tick.major ? theme.text_dim : theme.line);
-        // A label cut off at the edge would show a wrong number.
+        // A label that is cut off at the edge would show a wrong number.
         const int width = metrics.horizontalAdvance(tick.label);
         if (tick.major && x + 4 + width <= band.right())
             painter.drawText(QRect(x + 4, band.top(), width + 1, height), Qt::AlignLeft | Qt::AlignVCenter, tick.label);

@@ -55,7 +55,7 @@ void ExtraPainter::paintNames(int height, const Paint& paint) {
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     const QFontMetrics metrics(small_);
-    // Names that are not visible are not measured either.
+    // Invisible names are not measured.
     const auto area = [&](int lane_top) -> std::optional<QRect> {
         const int top = kRulerHeight + lane_top - f_.geometry.scroll_y;
         if (top > kRulerHeight + f_.plot.height() || top + height < kRulerHeight) return std::nullopt;
@@ -115,8 +115,8 @@ QColor opChangeColour(const Theme& theme, OpChange change) {
     return change == OpChange::Longer ? theme.bad : change == OpChange::Shorter ? theme.good : theme.selection;
 }
 
-/// Ops of a reference are translucent, because they did not happen here; those that differ from the open run's stand
-/// out.
+/// Ops of a reference are translucent because they are not part of the open run; ops that differ from the open run
+/// stand out.
 QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
     if (shape.change != OpChange::Same) return opChangeColour(f_.theme, shape.change);
     QColor colour = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
@@ -141,7 +141,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         p_.setPen(shape.change == OpChange::Same ? f_.theme.text : textOn(background));
         p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
     }
-    // Marks where each step of the reference ends and, for the overlay's own step, how much earlier that is.
+    // Marks the end of each step of the reference and, for the main step of the overlay, the time saved.
     const std::vector<ReferencePart> parts = partsOf(f_.session, reference);
     const double end = std::round(f_.geometry.scale.x(reference.timeline.end));
     const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
@@ -257,7 +257,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         paintTooMany(seen.size());
     } else {
         p_.setRenderHint(QPainter::Antialiasing);
-        // If there are many lines they are thin, so that the ops below stay readable.
+        // If there are many lines, they are thin, so that the ops below remain readable.
         const double width = seen.size() > kMaxArrows / 10 ? 1 : 1.6;
         for (const auto& [at, kind] : seen)
             drawArrow(p_, at, colour(kind), width);
@@ -334,7 +334,7 @@ void FlowPainter::paintPath(const Path& path, const QColor& colour) {
 
 double FlowPainter::causeLeft(const Path& path) const {
     auto cause = std::ranges::find(path.stretches, true, &Stretch::cause);
-    // It may be an op before the chain: then where the chain begins is next to it.
+    // The cause may be an op before the chain; the start of the chain is then next to it.
     if (cause == path.stretches.end())
         cause =
             std::ranges::min_element(path.stretches, {}, [](const Stretch& stretch) { return stretch.range.begin; });
@@ -394,7 +394,7 @@ void FlowPainter::paintMeasured(const RangeStats& stats, const std::vector<Track
                  f_.theme.selection);
 }
 
-/// Hides the labels of the ruler that a caption would cut off: half a number is a wrong one.
+/// Hides the labels of the ruler that a caption would cut off, because a partial number would be wrong.
 void FlowPainter::hideCutLabels(const QRectF& box) {
     const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
     const QFontMetricsF metrics(smallFont(f_.font));
@@ -410,8 +410,8 @@ void FlowPainter::paintCaption(const QString& caption, const QColor& colour, dou
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
     const int place = captions_++;
     if (f_.pinned) return; // the scrolled part draws it
-    // Placed where it does not cover a row: below the rows, or in the ruler above what it describes. The time labels
-    // are covered first; the steps last, because users are likely to click them next.
+    // Placed below the rows, or in the ruler above the described item, so that it does not cover a row. Covers time
+    // labels first and steps last, because users are likely to click on steps next.
     constexpr int kInRuler = 2;
     QRectF box(6, f_.plot.height() - (height + 4) * (place + 1), width, height);
     if (edge_ == Qt::TopEdge && place < kInRuler) {

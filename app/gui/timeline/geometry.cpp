@@ -18,7 +18,7 @@ constexpr int kCommHeight = 12;
 constexpr int kReferenceHeight = 16; ///< minimum; otherwise a third of the op band
 constexpr int kMaxReferenceHeight = 40;
 constexpr int kMaxViews = 4;       ///< maximum number of screens to scroll; beyond that, rows become compact
-constexpr int kMinFreeHeight = 80; ///< pixels that must remain free below pinned rows; otherwise these scroll too
+constexpr int kMinFreeHeight = 80; ///< minimum free pixels below pinned rows; otherwise, these scroll as well
 constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
 constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a gap of one line
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
@@ -60,7 +60,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
 }
 
-/// Sets the height of the op bands for this number of rows: the height that fits, or the requested one.
+/// Sets the height of the op bands to the requested height, or to a height that fits the number of rows.
 void RowLayout::layOps(const Lanes& lanes, int rows, int view_height) {
     const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
     layBands(lanes, 0);
@@ -332,7 +332,7 @@ std::vector<ReferencePart> partsOf(const Session& session, const ReferenceOverla
     const auto replica = [&](const ReferencePart& part) { return session.step(part.step).replica; };
     const ReferencePart& whole = parts.front();
     for (ReferencePart& part : parts) {
-        // An op that runs alone at the very end is also drawn.
+        // Includes an op that runs alone at the end of the step.
         part.seen = {part.timeline.begin, TimeNs::max()};
         if (&part == &whole) continue;
         for (const ReferencePart& other : parts) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr QImage::Format kFormat = QImage::Format_RGB32;
 
-/// The memory below the painter's origin, if the painter paints on an image of this format whose pixels match a picture
+/// Memory of the painter's device at its origin, if the device is an image of this format whose pixels match a picture
 /// of this size and ratio.
 std::optional<QImage> memoryBelow(const QPainter& painter, const QSize& device_size, double ratio,
                                   QImage::Format format) {
@@ -56,8 +56,8 @@ void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& si
                        const std::function<void(QImage&)>& paint) {
     const QSize device_size = (QSizeF(size) * ratio).toSize();
     const bool repeated = version == last_;
-    // If the last version was needed twice, this one may be too, because users alternately turn the wheel and move the
-    // mouse.
+    // If the last version was needed twice, this one may also be, because users alternate between turning the wheel and
+    // moving the mouse.
     const bool needed_once = !repeated && !last_repeated_;
     last_ = version;
     last_repeated_ = repeated;

@@ -91,7 +91,7 @@ void LoadPreviewView::paintRow(QPainter& painter, const LoadPreview::Row& row, c
     };
     for (int i = 0; i < count;) {
         const int filled = heightOf(i);
-        int end = i + 1; // neighbours of the same height are drawn as one rectangle
+        int end = i + 1; // adjacent columns of the same height are drawn as one rectangle
         while (end < count && heightOf(end) == filled)
             ++end;
         const int from = place.left() + i * place.width() / count;

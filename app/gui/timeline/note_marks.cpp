@@ -53,7 +53,7 @@ namespace {
 
 constexpr double kFlagWidth = 8;
 constexpr double kFlagHeight = 8;
-constexpr double kNoteTextRoom = 30; ///< no text in a smaller space
+constexpr double kNoteTextRoom = 30; ///< minimum space for text
 
 } // namespace
 

@@ -135,7 +135,7 @@ void OverviewBar::mousePressEvent(QMouseEvent* event) {
     grip_ = gripAt(at);
     moved_ = false;
     const TimeRange& range = state_.range().range();
-    // A click outside the frame centres the frame under the pointer, ready to be dragged.
+    // A click outside of the frame centres the frame under the pointer, so that it can be dragged.
     if (grip_ == Grip::Move && !frame().adjusted(-1, 0, 1, 0).contains(at, height() / 2.0)) {
         const TimeNs begin = time(at) - range.length() / 2;
         state_.range().show({begin, begin + range.length()});

@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 
 PixelCanvas::PixelCanvas(QImage& image, const QRect& plot, double ratio)
     : plot_(image.bits()), stride_(image.bytesPerLine()), ratio_(ratio) {
-    // Edges are rounded in the same way as by a painter.
+    // Edges are rounded as in QPainter.
     const QPoint begin(qRound(plot.left() * ratio), qRound(plot.top() * ratio));
     const QPoint end(qRound((plot.right() + 1) * ratio), qRound((plot.bottom() + 1) * ratio));
     const QRect inside = QRect(begin, end - QPoint(1, 1)) & image.rect();
@@ -50,7 +50,7 @@ void PixelCanvas::fillTiledDevice(PixelBox box, const QImage& tile) {
 
 namespace {
 
-/// Many times the number of labels on a screen.
+/// A multiple of the number of labels on a screen.
 constexpr qsizetype kMaxLabels = 20'000;
 
 } // namespace

@@ -47,11 +47,11 @@ double snapToPixel(double x, double width, double device_pixel_ratio) {
 
 namespace {
 
-/// Adds the columns of a lane of that height that shows `length` of time.
+/// Adds the columns of a lane with this height, which covers `length` of time.
 void addColumnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, double height,
                    std::vector<ColumnRun>& out) {
     out.reserve(columns.size());
-    const double scale = // converts time to height
+    const double scale = // conversion from time to height
         height * static_cast<double>(columns.size()) / static_cast<double>(length.count());
     ColumnRun run;
     const auto close = [&](int end) {
@@ -99,7 +99,7 @@ constexpr double kLabelRoom = 26; ///< narrower slices get no label
 
 QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size) {
     const std::string_view name = trace.name(slice);
-    // Longer than any lane is wide; kernel names may have thousands of characters.
+    // Wider than any lane; kernel names may have thousands of characters.
     constexpr std::size_t kMaxLabelBytes = 200;
     QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMaxLabelBytes, name.size())));
     const double letter = std::max(1.0, text_size(QStringLiteral("n")).width());
@@ -122,21 +122,21 @@ SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, do
 
 namespace {
 
-constexpr int kInset = 2;    ///< number of pixels by which an inner slice is lower than the enclosing one
+constexpr int kInset = 2;    ///< number of pixels by which a nested slice is lower than the enclosing slice
 constexpr int kMaxInset = 3; ///< levels
 
 } // namespace
 
 class RawRows::Reader {
 public:
-    /// `key`: of the line among those that are kept.
+    /// `key` identifies the line in the cache.
     Reader(const GeometryInput& input, int key, const RawLane& lane, int depth, int rows, double top)
         : in_(&input), row_(input.session.raw.row(lane, depth, rows)), top_(top),
           own_(lane.toLaneTime(input.scale.range)),
           columns_(input.columns != nullptr ? &input.columns->of(key, lane.track, rows > 1 ? depth : SliceRow::kAll)
                                             : nullptr) {}
 
-    /// Reads the trace for the row's pixels, and appends them to `out` unless the row shows slices. Any thread.
+    /// Reads the row's columns from the trace, and appends them to `out` unless the row is drawn as slices. Any thread.
     void read(std::vector<ColumnRun>& out) {
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_->scale.width * in_->device_pixel_ratio));
         few_ = own_.length() <= TimeNs{0} || row_.few(own_, pixels);
@@ -190,7 +190,8 @@ RawRows::RawRows(const GeometryInput& input) {
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const int line = input.rows.rawLineAt(row);
-            const int key = input.rows.isHeader(row) ? -1 - line : line; // a pinned track also has its original
+            const int key =
+                input.rows.isHeader(row) ? -1 - line : line; // a pinned track is also shown in its original row
             const int rows = input.rows.rawRows(row, lane);
             for (int depth = 0; depth < rows; ++depth) {
                 const double top = input.rows.rawTop(row, lane, depth) - input.scroll_y;
@@ -226,7 +227,7 @@ std::vector<LaneShapes> RawRows::slices() {
 
 std::vector<LaneShapes> RawRows::all() {
     std::vector<LaneShapes> out(lanes_.size());
-    // Reading millions of slices takes a while. Lanes are independent of each other.
+    // In parallel, because reading millions of slices takes a while, and lanes are independent of each other.
     parallelFor(lanes_.size(), [&](std::size_t i) { lanes_[i].read(out[i].columns); });
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         out[i].top = lanes_[i].top();
@@ -250,7 +251,7 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
     const SliceRow slices = input.session.raw.row(lane, place->depth, input.rows.rawRows(place->row, place->lane));
     const TimeNs middle = own.begin + own.length() / 2;
     const Trace& trace = *input.session.run.trace;
-    // When the view is zoomed far out, thousands of slices start within reach; the first few are good enough.
+    // When zoomed out, thousands of slices start within reach; the first few are sufficient.
     SliceId best = kNoId;
     TimeNs distance = TimeNs::max();
     for (const SliceId slice : slices.slices(own)) {
@@ -299,7 +300,7 @@ namespace {
 
 constexpr double kFarAway = 4e3; ///< pixels outside the plot
 
-/// The point where an arrow begins or ends.
+/// Point where an arrow starts or ends.
 std::optional<QPointF> placeOf(const GeometryInput& input, const FlowPoint& point) {
     const int line = input.session.raw.lineOf(point.track);
     const int row = input.rows.rowOf(line);

@@ -31,7 +31,7 @@ QColor rawColour(const Theme& theme, StringId name) {
     return QColor(rawRgb(theme, name));
 }
 
-/// If some names are marked, the colours of all others are mixed with three quarters of background.
+/// If some names are marked, the colours of all others are blended with 75 % background.
 QRgb RawPainter::colourOf(StringId name) const {
     const QRgb own = rawRgb(f_.theme, name);
     if (f_.marked_names == nullptr || (*f_.marked_names)[name]) return own;

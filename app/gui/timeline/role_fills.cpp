@@ -23,8 +23,8 @@ QPixmap hatchTile(const Theme& theme, double ratio) {
         QStringLiteral("hatch %1 %2 %3").arg(theme.bubble_background.rgba()).arg(theme.bubble_hatch.rgba()).arg(ratio);
     if (QPixmap known; QPixmapCache::find(key, &known)) return known;
     const int size = static_cast<int>(std::lround(kHatchSize * ratio));
-    // Several tiles side by side, because the raster engine copies one line of a tile at a time, and long lines are
-    // many times faster.
+    // The pixmap repeats the tile horizontally, because the raster engine copies one line of a tile at a time, and long
+    // lines are much faster.
     QPixmap tile(size * kHatchRepeats, size);
     tile.fill(theme.bubble_background);
     QPainter painter(&tile);

@@ -59,7 +59,7 @@ void RowPainter::paint(const std::function<void()>& beside) {
     beside();
 }
 
-/// Draws texts grouped by font: changing the font takes longer than drawing a text.
+/// Draws texts grouped by font, because changing the font takes longer than drawing a text.
 void RowPainter::paintLabels(const std::vector<TimelineShape>& shapes) {
     for (const bool comm : {false, true}) {
         p_.setFont(comm ? smallFont(f_.font) : f_.font);
@@ -89,7 +89,7 @@ TimelineShape RowPainter::clearOf(const TimelineShape& bubble, const std::vector
     return clear;
 }
 
-/// One piece per row; the space below the rows and the headers of groups are further pieces.
+/// One piece per row, and additional pieces for the space below the rows and the headers of groups.
 std::vector<RowPainter::Lines> RowPainter::divided() const {
     constexpr int kLines = 128;
     const RowLayout& rows = f_.geometry.rows;
@@ -144,7 +144,7 @@ void RowPainter::layGround(const Lines& lines, const Fill& fill) const {
         add(x, 1, 0, content, f_.theme.line);
 }
 
-/// True if neighbouring rows may share a line of device pixels, because thin rows have no gap.
+/// True if adjacent rows may share a line of device pixels, because low rows have no gap.
 bool RowPainter::rowsTouch() const {
     const double ratio = f_.geometry.device_pixel_ratio;
     return f_.geometry.rows.compact() && std::floor(ratio) != ratio;
@@ -178,7 +178,7 @@ void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& b
             });
         }
     } else {
-        // In this order each line of pixels stays in the cache from its background to the last shape.
+        // In this order, each line of pixels stays in the CPU cache from its background to the last shape.
         const auto write = [&](std::size_t i) {
             const auto [begin, end, row] = parts[i];
             if (row < 0) return ground(parts[i]);
@@ -296,7 +296,7 @@ void RowPainter::paintLabel(const TimelineShape& shape) {
     const bool line = !shape.label.contains(QLatin1Char('\n'));
     const QRectF body = bodyOf(shape);
     if (shape.role == Role::Bubble) {
-        // A plain background behind the text, because hatching behind letters is hard to read.
+        // A plain background behind the text, because text on hatching is hard to read.
         QRectF background({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
         background.moveCenter(body.center());
         p_.fillRect(background & body, f_.theme.bubble_background);

@@ -16,7 +16,7 @@ constexpr double kOwnFrom = 3;       ///< device pixels; narrower ops and bubble
 constexpr double kMinLabelWidth = 9; ///< narrower shapes get no label
 constexpr int kMinLabelHeight = 12;  ///< lower lanes get no label
 
-/// Used because std::round() is a function call.
+/// A replacement for std::round(), which is a function call.
 double rounded(double value) {
     return value < 0 ? std::round(value) : static_cast<double>(static_cast<std::int64_t>(value + 0.5));
 }
@@ -71,13 +71,13 @@ private:
     }
 
     /// Merges all spans that start in the pixel column at `left` and are narrower than a pixel into one column of the
-    /// prevailing colour. Adjacent columns of the same colour become one rectangle.
+    /// dominant colour. Adjacent columns of the same colour become one rectangle.
     std::size_t addColumn(std::size_t first, double left) {
         const auto& spans = lane_.spans();
         const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
         std::size_t last = first + 1;
         if (last < spans.size() && spans[last].start < column_end) last = lane_.firstStartingFrom(column_end, last);
-        // A wide span that starts in this column gets its own shape.
+        // A wide span that starts in this column becomes a separate shape.
         if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
 
         const auto [role, chunk] = lane_.mainColour(first, last, {spans[first].start, TimeNs::max()});
@@ -108,7 +108,7 @@ private:
     double top_;
     double height_;
     std::vector<TimelineShape>& out_;
-    std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones belong to other lanes
+    std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones are of other lanes
 };
 
 /// The ops of a rank, its bubbles and its waits for other replicas, in one band. Spans at least kOwnFrom device pixels
@@ -154,7 +154,7 @@ private:
         double right = 0;
     };
 
-    /// True if a narrow span lies between wide ones. Its edges are then drawn sharply, too, because a column with the
+    /// True if a narrow span is between wide ones. Its edges are then also drawn sharply, because a column with the
     /// shares of both neighbours would look like a notch.
     [[nodiscard]] bool isAlone(LaneKind kind, const std::vector<Span>& spans, std::size_t i) const {
         const double left = x(spans[i].start);
@@ -199,7 +199,7 @@ private:
         }
     }
 
-    /// Omits the columns at its ends that it shares with narrow spans.
+    /// Omits the columns at the ends of the span that it shares with narrow spans.
     void addWide(LaneBuilder& shapes, const WideSpan& wide) {
         std::size_t left = column(std::round(wide.left));
         std::size_t right = column(std::round(wide.right));

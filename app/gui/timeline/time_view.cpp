@@ -57,7 +57,7 @@ TimeScale TimeView::scale() const {
 QSizeF TimeView::textSize(const QString& text) const {
     const auto known = text_sizes_.constFind(text);
     if (known != text_sizes_.constEnd()) return *known;
-    // Panning through a long trace keeps showing new durations; the cache holds many screenfuls of them.
+    // Panning through a long trace always shows new durations; the cache contains the durations of many screens.
     constexpr qsizetype kMaxCached = 20000;
     if (text_sizes_.size() > kMaxCached) text_sizes_.clear();
     return *text_sizes_.insert(text, QFontMetricsF(labelFont()).size(0, text));
@@ -147,7 +147,7 @@ void TimeView::wheelEvent(QWheelEvent* event) {
         const int delta = angle.x() != 0 ? angle.x() : angle.y();
         range_->panBy(-delta / kWheelNotch * kWheelPan);
     } else if (x < 0 || control == (wheel_ == Wheel::Zooms)) {
-        // Over the names, the wheel always scrolls the rows.
+        // Over the names, turning the wheel always scrolls the rows.
         const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
         verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
     } else {

@@ -21,7 +21,7 @@ QString selectionText(const TimelineView& view) {
     return state.session() && state.selection() ? oneLine(*state.session(), state.selection()) : QString();
 }
 
-/// The texts that a screen reader reads for each row.
+/// Texts that a screen reader reads for each row.
 enum Cell : int { kNameCell, kBubbleCell, kShareCell, kPiecesCell, kOpsCell, kLongestCell, kCellCount };
 
 QString cellColumnName(int column) {
@@ -78,7 +78,7 @@ QString cellText(const Session& session, int current, int line, int column) {
     }
 }
 
-/// A cell of a row. Exists as long as its timeline's accessibility interface.
+/// A cell of a row. Lives as long as the accessibility interface of its timeline.
 class CellAccess : public QAccessibleInterface, public QAccessibleTableCellInterface {
 public:
     CellAccess(TimelineView& view, int row, int column) : view_(view), row_(row), column_(column) {}
@@ -104,7 +104,7 @@ public:
         }
     }
     void setText(QAccessible::Text, const QString&) override {}
-    /// The name, or the row's part of the plot. Empty if it is scrolled out of view.
+    /// Rectangle of the name, or of the row's part of the plot. Empty if the row is not visible.
     [[nodiscard]] QRect rect() const override {
         QRect inside = view_.rowRect(row_);
         if (inside.isEmpty()) return {};

@@ -68,7 +68,7 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
     return shares.isEmpty() ? text : QStringLiteral("<p>%1</p>").arg(shares.toHtmlEscaped()) + text;
 }
 
-/// The name of an instant event in a lane; empty if there is none.
+/// Name of an instant event in a lane; empty if there is none.
 QString TimelineView::instantAt(const QPointF& position) const {
     constexpr double kReach = 3; // pixels
     const auto place = rows_.rawAt(contentY(position));
@@ -113,7 +113,7 @@ QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) con
     return parts.isEmpty() ? QString() : tr("In this pixel, %1: %2").arg(shortTime(time.length()), parts);
 }
 
-/// Goes to the next or previous step that the same replica ran.
+/// Shows the next or previous step that the same replica ran.
 void TimelineView::turnStep(int direction) {
     if (!state_.pipeline()) return;
     const auto& steps = state_.session()->report.selection.steps();
@@ -127,7 +127,7 @@ void TimelineView::turnStep(int direction) {
             timelines, [&](std::size_t place) { return state_.session()->run.steps[place].replica == now.replica; });
         return state_.showStep(static_cast<int>(same == timelines.end() ? timelines.front() : *same));
     }
-    state_.showStep(state_.step() + direction); // the run has not been analysed
+    state_.showStep(state_.step() + direction); // steps are analysed only on request
 }
 
 void TimelineView::setSelecting(bool on) {
@@ -167,7 +167,7 @@ void TimelineView::measureTo(const QPointF& position) {
     state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)}, tracksBetween(position));
 }
 
-/// The tracks between the start of the drag and this position; none if the drag began elsewhere, which means all rows.
+/// Tracks between the start of the drag and this position. None, which means all rows, if the drag started elsewhere.
 std::vector<TrackId> TimelineView::tracksBetween(const QPointF& position) const {
     std::vector<TrackId> tracks;
     if (!rows_.rawAt(contentY(press_position_))) return tracks;
@@ -262,7 +262,7 @@ bool TimelineView::foldAt(const QPointF& position) {
     return true;
 }
 
-/// The raw lane at a point that has stacks; null if there is none.
+/// Raw lane with stacks at a point; null if there is none.
 const RawLane* TimelineView::stackAt(const QPointF& position) const {
     const auto place = rows_.rawAt(contentY(position));
     return place && laneOf(*place).depth > 1 ? &laneOf(*place) : nullptr;
@@ -297,7 +297,7 @@ void TimelineView::run(Command command) {
     case Command::ZoomOut:
     case Command::PanLeft:
     case Command::PanRight:
-    case Command::FitAll: break; // see above
+    case Command::FitAll: break; // handled above
     case Command::FitStep:
         if (state_.pipeline())
             state_.showStep(state_.step());
@@ -380,7 +380,7 @@ void TimelineView::focusSelection() {
     const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
     state_.range().show({begin, begin + now.length()});
     emit state_.rankRequested(item.rank);
-    // If the item is already centred, or as far as the limits of the trace allow, the second press zooms to it.
+    // If the item is already centred as far as the limits of the trace allow, pressing the key again zooms to it.
     if (state_.range().range() == now) state_.zoomTo(item);
 }
 
@@ -429,7 +429,7 @@ void TimelineView::showSlice(const ItemRef& item) {
     }
 }
 
-/// Scrolls as little as needed to show a part of the rows.
+/// Scrolls by the smallest distance that makes a part of the rows visible.
 void TimelineView::scrollTo(int top, int bottom) {
     const int sticky = rows_.stickyHeight();
     const int height = plot().height() - captionRoom();

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kPinWidth = 3;
 constexpr int kNameLeft = 16;           ///< left edge of a rank's name, to the right of the fold marker
-constexpr double kStepScaleLimit = 1.6; ///< in views longer than this many steps, times count from the first step
+constexpr double kStepScaleLimit = 1.6; ///< in views longer than this many steps, times are relative to the first step
 
 } // namespace
 
@@ -168,7 +168,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area, bool words) {
     p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter,
                 words ? tr("bubble %1").arg(percent(bubble)) : percent(bubble));
     if (!tall) return;
-    // The bubble's share as a bar, equal to that in the caption.
+    // Bar for the same bubble share as in the caption.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
     p_.fillRect(bar, f_.theme.line);
     const int idle = static_cast<int>(std::lround(bar.width() * std::clamp(bubble, 0.0, 1.0)));
@@ -263,7 +263,7 @@ void TimelinePainter::paintTitles() {
     p_.restore();
 }
 
-/// A bar at the edge marks pinned rows, and a line marks their end.
+/// Marks pinned rows with a bar at the edge, and their end with a line.
 void TimelinePainter::paintPins() {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();

@@ -56,7 +56,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     menu->setAttribute(Qt::WA_DeleteOnClose);
     if (const auto lane = rows_.rawAt(contentY(event->pos()))) addTrackEntries(*menu, laneOf(*lane));
     if (rows_.row(row).tracks_of >= 0) {
-        // Its tracks are unpinned one by one.
+        // Pinned tracks of a header are unpinned individually.
     } else if (rows_.isHeader(row)) {
         menu->addAction(rows_.row(row).folded ? tr("Unfold the group") : tr("Fold the group"), this,
                         [this, group = rows_.row(row).group] { foldGroup(group); });
@@ -104,7 +104,7 @@ void TimelineView::foldFocusedGroup() {
     if (header != rows_.plan().end()) foldGroup(header->group);
 }
 
-/// Removes filter and folding. Unfolded lines, hidden lanes and the height of rows are kept.
+/// Removes the filter and unfolds all groups. Does not change unfolded lines, hidden lanes and the height of rows.
 void TimelineView::showAllRows() {
     RowChoice rows = state_.rows();
     const RowChoice none;

@@ -151,7 +151,7 @@ RowExtras TimelineView::extras() const {
             if (!hides(lanes[lane]))
                 shown.push_back({static_cast<int>(lane), choice.flattens(lanes[lane].track) ? 1 : lanes[lane].depth});
         }
-        // If a folded line has no ops, it has nothing to show.
+        // A folded line without ops is empty.
         const bool counts = counters_ && choice.counters && (session.hasSteps() || choice.unfolds(line));
         extras.counters.push_back(counts ? static_cast<int>(counters_->of(line).size()) : 0);
     }
@@ -196,7 +196,7 @@ void TimelineView::setRowHeight(int height) {
     if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
-/// The number of captions at the bottom that the kept part draws.
+/// Number of captions at the bottom that the cached part draws.
 int TimelineView::baseCaptions() const {
     const bool path = state_.pipeline() && state_.shows(FlowOverlay::CriticalPath);
     return (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (path ? 1 : 0);
@@ -249,7 +249,7 @@ QRect TimelineView::outlineOf(const ItemRef& item) const {
     return rect.isEmpty() ? QRect() : rect.toAlignedRect().adjusted(-kOutline, -kOutline, kOutline, kOutline);
 }
 
-/// True if rows are scrolled below the pinned ones, which are then drawn again on top.
+/// True if rows are scrolled below the pinned rows, which are then drawn again on top.
 bool TimelineView::pinsCover() const {
     return rows_.stickyHeight() > 0 && verticalScrollBar()->value() > 0;
 }
@@ -275,7 +275,7 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
 
 TimelineView::Kept::Kept() : names({0, kRulerHeight}, kHeaderWidth) {}
 
-/// Draws the part that does not change until the view does.
+/// Draws the part that changes only with the view.
 void TimelineView::showBase(QPainter& painter, Part part, bool whole, Kept& kept) {
     const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
     const QSize size(viewport()->width(), height);
@@ -296,7 +296,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool na
     frame.names = names;
     std::optional<PixelCanvas> pixels;
     if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
-    // Images look like the screen; in vector formats texts stay texts.
+    // Images look like the screen; vector formats preserve text.
     if (painter.paintEngine()->type() == QPaintEngine::Raster) {
         labels_.setFont(font());
         small_labels_.setFont(smallFont(font()));
@@ -322,7 +322,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool na
     flow.paintMismatches();
 }
 
-/// Draws what changes with the mouse and the selection.
+/// Draws the parts that depend on the mouse and the selection.
 void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hover) {
     const GeometryInput input = geometryOf(part);
     const TimelineFrame frame = frameOf(part, input);
@@ -357,7 +357,7 @@ void TimelineView::draw(QPainter& painter) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    // Files show everything.
+    // Exported files show everything.
     const bool bubble = state_.selection().kind == ItemKind::Bubble && state_.selection().step == state_.step();
     if ((bubble || state_.shows(FlowOverlay::CriticalPath)) && state_.session()->lacksDiagnosis(state_.step())) {
         (void)state_.session()->diagnosis(state_.step());
