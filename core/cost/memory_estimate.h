@@ -119,8 +119,8 @@ struct AttentionWeights {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// In a layer with experts, f is that of the shared experts. The k routed experts of a token keep k(dh + 3df_e)/r, and
-/// k(2dh + 3df_e)/r from I to W: their copies of the token, and the tensors around their activation. Tensor
+/// In a layer with experts, f is that of the shared experts. The k routed experts of a token keep k(dh + 3df_e)/r:
+/// their copies of the token, and the tensors around their activation. From I to W, they keep k(2dh + 3df_e)/r. Tensor
 /// parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly over
 /// the experts.
 ///
