@@ -38,7 +38,7 @@
 namespace bubblescope {
 namespace {
 
-/// Host records that profilers produce by the hundred thousand.
+/// Categories with hundreds of thousands of host records.
 constexpr std::array<std::string_view, 6> kHostBulk{"cpu_op",      "python_function", "cuda_runtime",
                                                     "cuda_driver", "Operator",        "Runtime"};
 
@@ -349,7 +349,7 @@ bool isExtract(const Trace& trace) {
     return trace.files().front().extract != nullptr;
 }
 
-/// The reason why a file is as good as its extract; empty if it is not.
+/// The reason why a file can replace its extract; empty if it cannot.
 std::string whyCopied(const Trace& trace) {
     if (isExtract(trace)) return "is already an extract";
     const bool perfetto = trace.files().front().format == "perfetto";

@@ -88,7 +88,7 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
             if (!(peak->bytes > highest)) continue;
             highest = peak->bytes;
             rank.at.reset();
-            // A value from before the step, or one for the whole step, does not show when the step needed it.
+            // A value from before the step, or a single value for the step, does not show when the step reached it.
             const TimeNs time = moved ? clock.fit.toReference(peak->time) : peak->time;
             if (time > step->begin) nameOp(*step, time, rank);
         }

@@ -30,7 +30,7 @@ std::vector<std::string> deviceNamesOf(const TraceFile& file) {
     return names;
 }
 
-/// The one device that all files name.
+/// The device that all files name.
 std::optional<DeviceSpec> statedDevice(const Run& run) {
     std::optional<DeviceSpec> found;
     for (const TraceFile& file : run.inputs()) {

@@ -61,8 +61,8 @@ std::string unitName(const StepTimeline& step, const UnitPlace& place) {
 
 namespace {
 
-/// If a step took at most the planned time, no rank is to blame: its ops started late within their slack, for example
-/// because of checks in bubbles. All waits are then attributed to the schedule.
+/// If a step took at most the planned time, no rank caused a delay: ops started late only within their slack, for
+/// example because of checks in bubbles. All waits are then attributed to the schedule.
 void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnosis& diagnosis) {
     const TimeNs rounding = step.wall() / 1000;
     if (step.wall() > diagnosis.accounting.ideal + clock_error + rounding) return;

@@ -213,7 +213,8 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     }
     if (choosesOps(input.run)) return; // steps differ because ranks choose
     const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
-    // The first step names the schedule. If it alone departs, that was reported as a departure from the other steps.
+    // The first step determines the schedule. If only this step departs, the departure from the other steps was already
+    // reported.
     if (!input.run.departure || !first_is_usual) return;
     const Departure& departure = *input.run.departure;
     Anomaly anomaly;

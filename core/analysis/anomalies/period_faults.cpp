@@ -27,7 +27,7 @@ std::map<int, std::vector<std::size_t>> timelinesOf(const std::vector<StepTimeli
     return of;
 }
 
-/// The part of a gap that optimizers take, according to ops or host activity; optimizers are the step's own work.
+/// The part of a gap used by optimizers, according to ops or host activity. Optimizers are part of the step's work.
 TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap, const std::vector<std::size_t>& timelines) {
     const std::vector<StepTimeline>& steps = input.run.steps;
     TimeNs longest{0};
@@ -70,10 +70,10 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
 struct Between {
     std::optional<HostActivity> activity;
     int replica = 0; ///< for an activity
-    Rank rank;       ///< the rank that does it, or that begins the next step
+    Rank rank;       ///< rank with the activity, or rank that starts the next step
     Cases cases;
     TimeNs in_steps{0};          ///< the part of these costs by which the next step is delayed
-    std::vector<double> periods; ///< of the gaps that contain it
+    std::vector<double> periods; ///< periods of the gaps with this activity
 };
 
 Anomaly describe(const AnomalyInput& input, const Between& of) {
@@ -148,7 +148,7 @@ void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
     };
     for (const StepGap& gap : gaps) {
         const TimeNs optimizers = optimizersIn(input, gap, timelines.at(input.run.steps[gap.timeline].index));
-        TimeNs most{0}; // host activity, which ranks do in parallel
+        TimeNs most{0}; // host activities, which ranks run in parallel
         for (std::size_t a = 0; a < kHostActivityCount; ++a) {
             const auto activity = static_cast<HostActivity>(a);
             if (activity == HostActivity::Optimizer || activity == HostActivity::WaitForCore) continue;
@@ -256,7 +256,7 @@ void findLongSteps(const AnomalyInput& input, Anomalies& found) {
         cases.add(all[place].longest, all[place].time - typical);
         longer += all[place].time - typical;
     }
-    // Checks whether findings of these steps explain half of it.
+    // Checks whether findings in these steps explain half of the extra time.
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
         const bool now_and_then = anomaly.seen.steps < anomaly.seen.of_steps;

@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    /// When each transfer that this rank sends was computed.
+    /// Times at which the payloads sent by this rank were computed.
     [[nodiscard]] std::map<TransferKey, TimeNs> producedOn(Rank rank) const {
         std::map<TransferKey, TimeNs> made;
         const int apart = routes(step_.placement);
@@ -73,7 +73,8 @@ private:
         return made;
     }
 
-    /// The receive from another rank that was pending when the send was ready, and after whose end it started at once.
+    /// The receive from another rank that was pending when the send was ready, and after whose end the send started
+    /// immediately.
     static const CommSpan* lastBefore(const std::vector<const CommSpan*>& receives, const CommSpan& send,
                                       TimeNs ready) {
         const CommSpan* last = nullptr;

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-// Findings about a run as a whole: its step times, clocks, records, memory and devices.
+// Findings about the complete run: its step times, clocks, records, memory and devices.
 namespace bubblescope {
 
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
@@ -47,7 +47,7 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
     const auto aside = [&](const SelectedStep& step) {
         return !step.timelines.empty() && !input.selection.isSteady(step.longest);
     };
-    // The last steps may be the first of a change.
+    // The last steps may be the start of a change.
     std::size_t settled = all.size();
     while (settled > 0 && aside(all[settled - 1]))
         --settled;
@@ -120,7 +120,7 @@ void reportSkew(const AnomalyInput& input, Anomalies& found) {
 /// Reports the first rank of each clock that was set.
 void reportSteps(const AnomalyInput& input, Anomalies& found) {
     if (input.clocks.method != ClockMethod::Aligned) return;
-    std::vector<std::pair<std::string, TimeNs>> told; // ranks of one host share a clock
+    std::vector<std::pair<std::string, TimeNs>> told; // ranks on one host share a clock
     for (const ClockStep& step : input.clocks.steps()) {
         const RankClock& clock = *step.clock;
         if (!clock.host.empty() && std::ranges::find(told, std::pair(clock.host, step.at)) != told.end()) continue;

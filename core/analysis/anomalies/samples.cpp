@@ -95,8 +95,8 @@ void OpSamples::findMedians() {
     parallelGroups(ranks, size(), [this](std::size_t r) { findMediansOf(Rank{r}); });
 }
 
-/// Needs a list of the durations of one rank, 8 bytes per op. As many ranks as there are cores are processed at a time;
-/// if the run has no more ranks than that, this is a list of all ops.
+/// Needs a list of the durations of one rank, 8 bytes per op. One rank per core is processed at a time, so runs with at
+/// most that many ranks need a list of all ops.
 void OpSamples::findMediansOf(Rank rank) {
     const std::size_t first = placeOf(rank, Chunk{0}, 0);
     const std::size_t places = chunks_ * kKinds;

@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 
-// Compares links with each other (of two links, one with the other) and with their own earlier times. A transfer's time
-// counts from when both sides had posted it, so that waiting for the peer is not attributed to the link. It includes
-// the error of both ends' clocks, so smaller differences are not reported.
+// Compares links with each other and with their earlier times. The time of a transfer starts when both sides have
+// posted it, so that waiting for the peer is not attributed to the link. This time includes the error of both clocks,
+// so smaller differences are not reported.
 namespace bubblescope {
 namespace {
 
@@ -120,7 +120,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     for (const auto& [link, chance] : slow_links) {
         const std::vector<Transferred>& transfers = links.at(link);
         const LinkKey back{link.replica, link.to, link.from};
-        // One cable, one finding: repairing a single direction may gain nothing.
+        // Both directions use one cable and form one finding, because repairing a single direction may have no effect.
         const bool both = slow_links.contains(back);
         if (both && back < link) continue;
         const std::size_t s = *stepOf(transfers, input.typicalStep());

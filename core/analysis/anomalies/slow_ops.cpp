@@ -14,11 +14,12 @@
 namespace bubblescope {
 namespace {
 
-/// Smaller groups do not show what is usual.
+/// Smaller groups do not reveal the usual time.
 constexpr std::size_t kFewestLikes = 4;
 
-/// The time that each sample should take: the median of similar ops, plus what its micro-batch adds at its place. With
-/// data twice as long, attention takes four times as long and other work twice, so places differ in how much is added.
+/// The expected time of each sample: the median of similar ops, plus the time that its micro-batch adds at its place.
+/// With data twice as long, attention takes four times as long and other work twice as long, so the added time differs
+/// between places.
 class UsualTimes {
 public:
     /// `levels`, by the run's steps and micro-batch, may be empty.
@@ -104,7 +105,7 @@ private:
 /// By row: ordered by step, then rank.
 using SlowByRow = std::map<std::size_t, SlowOps>;
 
-/// True if the rank was already reported as slow from some step on; its later ops belong to that finding.
+/// True if the rank was already reported as slow from some step on. Its later ops belong to that finding.
 bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         return a.kind == AnomalyKind::Straggler && a.rank == rank && a.replica.value_or(step.replica) == step.replica &&
@@ -191,7 +192,8 @@ WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow
     return out;
 }
 
-/// Serious means expensive for the run. An op that is rarely slow, but expensive for a step, is still worth a look.
+/// Findings are serious if they are expensive for the run. An op that is rarely slow, but expensive for a step, is
+/// still reported.
 Severity severityOf(const AnomalyInput& input, const Anomaly& anomaly, std::size_t step) {
     if (input.fraction(anomaly.meanCost(), step) >= input.limits.serious_cost) return Severity::Serious;
     return anomaly.seen.steps > 1 || input.fraction(anomaly.cost, step) >= input.limits.serious_cost ? Severity::Warning
@@ -309,7 +311,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
             if (own <= 0) continue;
             const double deviations = residual(i, own) / sigma;
             if (deviations < input.limits.op_deviations) continue;
-            // Bonferroni: Holm's first step, and the others are not stricter.
+            // Bonferroni's correction, which is Holm's first step; the other steps are not stricter.
             const double chance = statistics::normalTail(deviations) * static_cast<double>(known);
             if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
             by_row[r].add(i, deviations, chance);

@@ -33,7 +33,7 @@ double meanOf(const KernelSum& sum) {
     return static_cast<double>(sum.total.count()) / static_cast<double>(sum.count);
 }
 
-/// Only uses kernels that the whole group ran equally often; others would compare different work.
+/// Uses only kernels that all ranks of the group ran equally often, because others represent different work.
 PeerLoad loadOf(const std::vector<Peer>& group, std::size_t of) {
     PeerLoad load;
     for (const auto& [name, sum] : group[of].kernels->by_name) {

@@ -181,7 +181,7 @@ TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     });
 }
 
-/// True if the stage's rank is a straggler: then the rank is slow, not its share of the model.
+/// True if the stage's rank is a straggler. In that case, the rank is slow, not its part of the model.
 bool ofStraggler(const Anomalies& found, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         const bool of_peers = a.kind == AnomalyKind::HiddenStraggler; // one that shares the stage

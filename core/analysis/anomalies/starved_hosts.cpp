@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-// Ranks whose processes are ready to run while the host's cores run other processes. Everything they do then takes
-// longer, messages are received late, and neither ops nor links are to blame.
+// Ranks whose processes are ready to run while the host's cores run other processes. All work of these processes then
+// takes longer and messages are received late, although neither ops nor links are slow.
 namespace bubblescope {
 namespace {
 

@@ -244,7 +244,7 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
 
 /// A rank's level per step: the median of its ops' times relative to their groups' medians, divided by the median of
 /// all ranks' levels in that step, or by the other rank's if there are two. A cause that slows all ranks of a step
-/// equally, such as longer sequences, is not due to a rank.
+/// equally, such as longer sequences, does not change the levels.
 struct RankLevels {
     std::vector<std::uint32_t> steps; ///< by index into the run's steps
     std::vector<double> levels;       ///< one per step
@@ -348,7 +348,8 @@ std::vector<double> usualOfKinds(const OpSamples& samples) {
     return usual;
 }
 
-/// With one chunk per rank, a slow rank and a slow stage look the same. With more, a slow rank is slow in all of them.
+/// With one chunk per rank, a slow rank cannot be distinguished from a slow stage. With several chunks, a slow rank is
+/// slow in all of them.
 void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);
     const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);

@@ -263,8 +263,8 @@ void StepSavings::replayObserved() {
 void StepSavings::find(std::vector<RootCause>& causes, TaskTimes spare) {
     if (causes.empty()) return;
     if (observed_.empty()) replayObserved();
-    // A replay needs lists of its own, so at most two run at once: one in the lists of the observed step and one in the
-    // spare ones.
+    // Each replay needs separate lists, so at most two run at a time: one in the lists of the observed step and one in
+    // the spare lists.
     constexpr std::size_t kLanes = 2;
     std::array<ListToFill<TimeNs>, kLanes> durations{std::move(observed_)};
     std::array<TaskTimes, kLanes> ends{std::move(observed_ends_), std::move(spare)};

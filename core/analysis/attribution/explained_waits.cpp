@@ -1,11 +1,11 @@
 // Method. Let k be the unit before a wait on its rank, and j the unit that the rank waited for last. Chains of latest
-// predecessors lead to both; they are paths in a ChainTree. Where they meet, at unit a, both begin at the same time.
-// The wait is therefore the length of the chain from a to j minus that from a to k: whatever happened before a delayed
-// both equally.
+// predecessors lead to both; they are paths in a ChainTree. They meet at a unit a, from which both start at the same
+// time. The wait is therefore the length of the chain from a to j minus the length of the chain from a to k, because
+// everything before a delayed both equally.
 //
 // The time by which a wait is longer than in the replay at typical times is attributed to the excess of the chain from
-// a to j, in proportion. If that is not enough, the excess above a also counts, nearest first: it also delayed k, but
-// less, because k had to wait for something else anyway. A chain has many units and a unit is on many chains, so
+// a to j, in proportion. If that is not enough, the excess above a also counts, nearest first. That excess also delayed
+// k, but less, because k had to wait for something else anyway. A chain has many units and a unit is on many chains, so
 // fractions are not added unit by unit: they are added at j, subtracted at a, and summed over the tree once.
 
 #include "core/analysis/attribution/explained_waits.h"

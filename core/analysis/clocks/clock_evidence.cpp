@@ -26,7 +26,8 @@ std::optional<Ping> pingOf(const Trace& trace, const Instant& instant) {
     const auto t2 = number("t2_ns");
     const auto t3 = number("t3_ns");
     if (!asker || !replier || !t0 || !t1 || !t2 || !t3) return std::nullopt;
-    // The instant is at t0. A trace counts from its first event, and shifts the times of all our files equally.
+    // The instant is at t0. Times in a trace are relative to its first event, and all of Bubblescope's files are
+    // shifted equally.
     const TimeNs moved = instant.time - TimeNs{*t0};
     return Ping{static_cast<int>(*asker), static_cast<int>(*replier), TimeNs{*t0} + moved,
                 TimeNs{*t1} + moved,      TimeNs{*t2} + moved,        TimeNs{*t3} + moved};

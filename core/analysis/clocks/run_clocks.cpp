@@ -264,7 +264,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         report.method = ClockMethod::AsRecorded;
         report.reason = unrelated ? "the files do not name their hosts, and their events do not show clock offsets"
                                   : "the files do not name their hosts; their events agree with their clocks";
-        for (RankClock& rank : report.ranks) { // trusted at an offset of 0, which the events allow
+        for (RankClock& rank : report.ranks) { // trusted at an offset of 0, which is consistent with the events
             rank.fit.bound = unrelated ? TimeNs{0} : rank.fit.bound + std::chrono::abs(rank.fit.offset);
             rank.fit.offset = TimeNs{0};
             rank.fit.drift = 0;

@@ -41,7 +41,7 @@ std::vector<StepMeasures> measureRun(const Run& run, const StepSelection& select
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
         if (selection.takes(i)) steps[run.steps[i].index].push_back(&run.steps[i]);
     }
-    // A step that only some of the replicas completed would look as if the others' ops were missing.
+    // In a step that only some replicas completed, the ops of the other replicas would appear to be missing.
     std::size_t replicas = 0;
     for (const auto& [index, timelines] : steps)
         replicas = std::max(replicas, timelines.size());
@@ -144,7 +144,7 @@ TimeNs yardstick(const Change& change, TimeNs step) {
     return step;
 }
 
-/// Changes that are neither due to chance nor too small.
+/// Changes that are significant and large enough.
 std::vector<Change> findChanges(const Tables& tables, double alpha, bool tested, TimeNs step,
                                 const CompareLimits& limits) {
     const std::vector<double> chances = tested ? relabellingTest(tables.table) : std::vector<double>{};

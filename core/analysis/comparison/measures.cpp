@@ -28,7 +28,7 @@ public:
         : step_(step), matching_(matching), out_(out) {}
 
     void measure() {
-        // Replicas of a step run in parallel: the step is as long as the longest.
+        // Replicas of a step run in parallel, so the step is as long as its longest replica.
         double& wall = out_[{}].value;
         wall = std::max(wall, asValue(step_.wall()));
         measureBubbles();
@@ -100,7 +100,7 @@ private:
                 durations.push_back(op->duration());
             const TimeNs middle = median(std::move(durations));
             out_[group] = {asValue(middle), static_cast<std::int64_t>(ops.size())};
-            if (ops.size() < 3) continue; // with two ops, neither stands out
+            if (ops.size() < 3) continue; // with two ops, neither can be an outlier
             for (const TimelineOp* const op : ops) {
                 MeasureKey single = group;
                 single.subject = Subject::Op;

@@ -149,7 +149,7 @@ public:
         std::ranges::sort(b_);
     }
 
-    /// The difference that `rank` others do not exceed: bisects the numbers themselves, so that it is exact.
+    /// The difference with this rank in ascending order. Exact, because the search bisects the representable numbers.
     [[nodiscard]] double at(std::size_t rank) const {
         std::int64_t low = ordered(b_.front() - a_.back());
         std::int64_t high = ordered(b_.back() - a_.front());

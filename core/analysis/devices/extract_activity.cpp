@@ -126,7 +126,7 @@ private:
     std::unordered_map<SliceId, const GpuWork::Launch*> by_slice_;
 };
 
-/// Finds the idle times of a stream or a whole device; `work` must be sorted by start.
+/// Finds the idle times of a stream or a device; `work` must be sorted by start.
 IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     IdleTimes idle;
     TimeNs ended = work.empty() ? TimeNs{0} : work.front().start;
@@ -141,7 +141,7 @@ IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     return idle;
 }
 
-/// The largest number of launched pieces of work that waited at one time.
+/// The largest number of launched pieces of work that were waiting at the same time.
 std::int64_t mostQueued(std::span<const Work> work, const LaunchOf& launch_of) {
     std::vector<std::pair<TimeNs, int>> changes;
     for (const Work& each : work) {

@@ -150,7 +150,8 @@ void FindingsLog::resolve(Changes& changes) {
     for (auto& [identity, known] : known_) {
         const bool missed = known.found_last != step;
         if (missed) known.in_succession = 0;
-        // A fact stays open while the trace shows it; a finding that costs time, while it continues.
+        // A finding without a cost stays open while it is in the trace. A finding with a cost stays open while it
+        // continues.
         const Anomaly& told = known.told.anomaly;
         const int since = step - (told.cost > TimeNs{0} ? known.newest : known.found_last);
         const bool explained = missed && (isStraggler(told) || openOfAllRanks(told) != nullptr);

@@ -40,7 +40,7 @@ std::optional<StepRequest> requestIn(std::span<const StepTimeline> steps, const 
     std::erase_if(part.replicas, [&](int replica) { return isMissing({{}, {replica}, {}}); });
     const bool has_none =
         (part.steps.empty() && !request.steps.empty()) || (part.replicas.empty() && !request.replicas.empty());
-    // A request that is wrong for the whole run is reported at its end.
+    // A request that is invalid for the complete run is reported at the end of the run.
     if (has_none || !selectSteps(steps, part).ok()) return std::nullopt;
     return part;
 }
@@ -126,7 +126,7 @@ public:
             if (windows_ == 0) observed_ = observedOrder(steps.front());
             other_orders_ += countOtherOrders(std::span(steps).subspan(reference_.size()), observed_, log_);
         }
-        // The first window may be the whole run; an error in the request is then its error.
+        // The first window may be the complete run, so an error in the request is an error of the run.
         const std::optional<StepRequest> request = requestIn(steps, options_.request);
         has_requested_ = request.has_value();
         BUBBLESCOPE_TRY(window_->describe(request.value_or(StepRequest{}), control));
@@ -254,7 +254,7 @@ private:
         }
     }
 
-    /// Keeps a few dozen, those closest to the median of the steps so far.
+    /// Keeps a few dozen candidates that are closest to the median of the steps so far.
     void dropFarCandidates() {
         constexpr std::size_t kMost = 64;
         if (candidates_.size() <= kMost) return;

@@ -278,7 +278,7 @@ std::optional<DiagnosedRun> StepWindow::latest(std::vector<Anomaly> found, std::
     if (!recent.describe({}).ok())
         return std::nullopt; // cannot fail, because all steps are requested and nothing stops it
     recent.report_.covers = LatestSteps();
-    // Earlier steps may have covered what these did not.
+    // Earlier steps may have covered work that these did not.
     std::vector<Anomaly> checked;
     findAadiffFaults(recent.searched(), checked);
     std::erase_if(checked, [](const Anomaly& anomaly) { return anomaly.kind == AnomalyKind::AadiffUnchecked; });

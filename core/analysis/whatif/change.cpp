@@ -149,7 +149,7 @@ private:
 
     std::vector<double> balance_; ///< per stage
     std::optional<Cause> cause_;  ///< the cause whose part of ops is changed, instead of whole ops
-    std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first one with an answer counts
+    std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first source with a time is used
 };
 
 } // namespace

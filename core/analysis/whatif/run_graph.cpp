@@ -98,7 +98,7 @@ TimeNs usualTime(RunOp op, std::vector<TimeNs> measured) {
         std::ranges::nth_element(measured, middle);
         return count % 2 != 0 ? *middle : (*middle + *std::max_element(measured.begin(), middle)) / 2;
     }
-    // Sums stay small: a step of hours with a million ops is far below 2^63 ns.
+    // Sums cannot overflow: a step of several hours with a million ops is far below 2^63 ns.
     TimeNs sum{0};
     for (const TimeNs time : measured)
         sum += time;

@@ -100,7 +100,7 @@ TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
     return times.empty() ? off : off / static_cast<std::int64_t>(times.size());
 }
 
-/// How many ops a model runs in all steps; a pair counts as two.
+/// Number of ops in all steps of a model; a pair counts as two.
 double opCount(const RunModel& model) {
     double count = 0;
     for (const RunNode& node : model.graph().nodes())
@@ -108,7 +108,7 @@ double opCount(const RunModel& model) {
     return count;
 }
 
-/// How much time of a mean step passes between ops without a recorded reason.
+/// Time between ops without a recorded reason in a mean step.
 TimeNs betweenOps(const RunModel& model) {
     std::vector<TimeNs> without = withoutCause(model, Cause::LateStart);
     for (NodeId id = 0; id < model.graph().size(); ++id) {
@@ -215,7 +215,7 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
         prediction.after += prediction.queues->change();
     }
     prediction.schedule = std::move(after.schedule);
-    prediction.microbatches_after /= scenario.pipeline.split; // the parts of a micro-batch count as one
+    prediction.microbatches_after /= scenario.pipeline.split; // the parts of a micro-batch count as one micro-batch
     prediction.gap = meanGap(run);
     prediction.gaps_added = betweenOps(after.model) - betweenOps(before.model);
     const double ops = opCount(after.model) / std::max(1.0, opCount(before.model));
