@@ -261,7 +261,7 @@ FilePart readPart(const InputFile& file, std::size_t order, JobControl& control)
     return part;
 }
 
-/// True if all files together take so little time that waking other threads does not pay.
+/// True if all files together take so little time that waking other threads would take longer.
 bool takeNoTime(std::span<const InputFile> files) {
     constexpr std::uint64_t kLittle = std::uint64_t{4} << 20; // a few milliseconds
     constexpr std::uint64_t kUnpacked = 16;                   // assumed compression ratio

@@ -10,7 +10,7 @@ namespace {
 /// The distance to search for a border beyond a piece's minimum size; also bounds the time between checks for a stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
-/// A smaller piece costs more than reading its events one by one.
+/// Smaller pieces take more time than reading their events one by one.
 constexpr std::size_t kLeastPiece = std::size_t{4} << 10;
 
 } // namespace

@@ -82,7 +82,7 @@ bool EventBorders::beginsEvent(std::string_view text) {
 }
 
 bool EventBorders::isEvent(std::size_t brace, std::size_t& at) {
-    // Once the text has been read a few times over, only first keys decide.
+    // Once searches have read the length of the text several times, only first keys are checked.
     const std::size_t length = looked_at_ < 4 * text_.size() ? kLongestLook : kShortestLook;
     const Look look = lookAt(text_.substr(0, std::min(text_.size(), brace + length)), brace);
     looked_at_ += look.read;

@@ -405,7 +405,8 @@ struct EventParser::Places {
 
 namespace {
 
-/// A small text's memory, kept for the thread's next parser, because allocating new pages takes as long as parsing.
+/// The memory for a small text, kept for the next parser of the thread, because allocating new pages takes as long as
+/// parsing.
 std::unique_ptr<EventParser::Places>& sparePlaces() {
     return perThread<std::unique_ptr<EventParser::Places>>();
 }
@@ -439,7 +440,7 @@ EventParser::Places& EventParser::placesFor(std::string_view text) {
     return *places_;
 }
 
-/// False if the text is not JSON, wherever its strings end.
+/// Returns false if the text is not JSON, regardless of where its strings end.
 bool EventParser::find(std::string_view text, std::uint64_t offset, TextFlaws& flaws) {
     (void)placesFor(text);
     char* const document = places_->document.get();

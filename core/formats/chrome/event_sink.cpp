@@ -206,8 +206,8 @@ void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
     builder_.addFlow({event.bind ^ kOfSlices, timeOf(event), track, slice, false});
 }
 
-/// NCCL's profiler plugin writes 0 for a start that it did not see, which would stretch the trace back to the machine's
-/// boot.
+/// NCCL's profiler plugin writes 0 for a start that it did not record, which would extend the trace back to the
+/// machine's boot.
 bool EventSink::beginsUnknown(const Event& event, const AsyncId& id, bool begins, bool ends) {
     constexpr std::array<std::string_view, 6> kOfNccl{"GROUP_API",     "COLL_API", "P2P_API",
                                                       "KERNEL_LAUNCH", "COLL",     "P2P"};
@@ -338,7 +338,7 @@ TrackId EventSink::stateTrackFor(const Event& event) {
 
 void EventSink::metadata(const Event& event) {
     const std::string_view kind = builder_.text(text(event.name));
-    if (kind == "trace_origin") { // from Bubblescope's writer, whose times count from it
+    if (kind == "trace_origin") { // from Bubblescope's writer, whose times are relative to this origin
         own_ = true;
         const auto origin = findJsonArg(argsText(event), "origin_ns");
         if (origin && std::holds_alternative<std::int64_t>(*origin)) {
@@ -365,7 +365,7 @@ void EventSink::metadata(const Event& event) {
         thread_names_[{rowId(event.pid), rowId(event.tid)}] = id;
 }
 
-/// Keeps labels that name a rank, because the process's name may not.
+/// Keeps labels that contain a rank, because the name of the process may not contain it.
 void EventSink::takeLabels(const Event& event) {
     const auto stated = findJsonArg(argsText(event), "labels");
     const auto* const labels = stated ? std::get_if<std::string>(&*stated) : nullptr;

@@ -152,7 +152,7 @@ Reader::End Reader::document() {
     return EventBorders::beginsEvent(bytes_.text().substr(scanner_.offset())) ? lines() : object();
 }
 
-/// Programs that append to a file, and people who join files, put one document after the other.
+/// A file contains several documents if a program appended to it or if files were joined.
 bool Reader::anotherDocument() {
     while (accept(',')) {
     }
@@ -450,7 +450,7 @@ void Reader::skipTo(std::size_t end) {
     scanner_.moveTo(end);
 }
 
-/// Reads the damaged event that begins here as it was probably meant. It ends before the border, if there is one.
+/// Repairs and reads the damaged event that starts here. The event ends before the border, if there is one.
 bool Reader::mendEvent(std::optional<std::size_t> border) {
     const std::size_t begin = scanner_.offset();
     const std::size_t most = border.value_or(bytes_.text().size()) - begin;

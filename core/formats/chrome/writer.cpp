@@ -269,7 +269,7 @@ private:
         text_.clear();
     }
 
-    /// Sorts ranks, however viewers would sort them.
+    /// Sorts ranks explicitly, because viewers may use a different order.
     void sortProcesses() {
         std::set<std::int64_t> seen;
         for (const TrackId id : tracksByRank(trace_)) {

@@ -266,7 +266,7 @@ bool Reader::readSynchronization() {
                    });
 }
 
-// By default nsys records each launch of a CUDA graph as a whole, without its kernels.
+// By default, nsys records each launch of a CUDA graph without its kernels.
 bool Reader::readGraphs() {
     const StringId category = builder_.intern("kernel");
     return eachRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",

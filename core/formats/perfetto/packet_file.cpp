@@ -129,7 +129,7 @@ Status PacketFile::moveTo(std::filesystem::path path) {
     struct stat about {};
     if (::fstat(descriptor_, &about) != 0 || about.st_dev != device_ || about.st_ino != inode_)
         return fileError(path_, "the trace file was removed", ENOENT);
-    // Through its number: no name leads to a file that was removed.
+    // Opened by descriptor number, because a removed file has no name.
     const std::string own = fmt::format("/proc/self/fd/{}", descriptor_);
     const int from = ::open(own.c_str(), O_RDONLY | O_CLOEXEC);
     if (from < 0) return fileError(path_, "the trace file was removed", errno);
@@ -151,8 +151,8 @@ Status PacketFile::append(std::string_view packets) {
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
             const int code = written < 0 ? errno : ENOSPC;
-            // Half a packet at the end would cost readers the last packet and a diagnostic; if truncating fails too,
-            // they can still read everything before it.
+            // A partial packet at the end would cause a diagnostic in readers. If truncating fails too, they can still
+            // read everything before it.
             if (rest.size() != packets.size()) {
                 [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, length_);
             }

@@ -154,7 +154,7 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
 }
 
 /// Reserves room for the slices and arrows of the whole file, extrapolated from its beginning: columns that grow by
-/// copying would need half as much memory again, while unused room costs nothing.
+/// copying would need 50 % more memory, while unused capacity costs nothing.
 void Reader::expectAll() {
     constexpr std::size_t kMore = 8; // an eighth
     expected_ = true;
@@ -441,7 +441,7 @@ void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     }
 }
 
-/// If no launcher gave a recorded process its rank, its framework may report it.
+/// If the launcher did not set the rank of a recorded process, its framework may report it.
 void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     std::optional<std::int32_t>& rank = builder_.file(builder_.currentFile()).rank;
     for (const StoredArg& arg : args) {

@@ -23,7 +23,7 @@ public:
           correlation_(builder.intern("corr_id")) {}
 
     Status read() {
-        // rocprofv3 appends the run's id to each table; a merged file has several of each.
+        // rocprofv3 appends the run's id to each table; a merged file has several tables of each kind.
         const bool done =
             eachTable("rocpd_string", [this](const std::string& table) { return strings(table); }) &&
             eachTable("rocpd_info_kernel_symbol", [this](const std::string& table) { return symbols(table); }) &&

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> filesWith(std::string_view ending, const fs::path& folder) {
     std::vector<fs::path> found;
-    std::error_code failed; // a missing or unreadable folder is reported when it is written to
+    std::error_code failed; // a missing or unreadable folder is reported when files are written to it
     for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
         std::error_code unknown;
         const auto kind = at->symlink_status(unknown).type();

@@ -31,7 +31,9 @@ void ReplacingFile::open() {
         return;
     }
     struct stat status {};
-    if (::lstat(target_.c_str(), &status) != 0) return openBeside(); // it is new, or opening will report why not
+    if (::lstat(target_.c_str(), &status) != 0)
+        return openBeside(); // the file is new, or opening it will report the
+                             // error
     if (S_ISLNK(status.st_mode)) {
         if (::stat(target_.c_str(), &status) != 0) {
             problem_ = "it is a broken symbolic link";
@@ -59,7 +61,7 @@ void ReplacingFile::open() {
 }
 
 void ReplacingFile::openBeside() {
-    constexpr int kTries = 100; // a killed program may have left its own
+    constexpr int kTries = 100; // a killed program may have left a temporary file
     for (int i = 0; i < kTries && !file_.isOpen(); ++i) {
         temporary_ = place_;
         temporary_ += i == 0 ? std::string(".part") : fmt::format(".{}-{}.part", ::getpid(), i);

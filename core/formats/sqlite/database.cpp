@@ -96,7 +96,8 @@ private:
 
     [[nodiscard]] bool step() {
         if (!statement_) return false;
-        // Computed columns may be programs that run for ages per row. Counts a row's instructions, not its time.
+        // Computed columns may be programs that run for a very long time per row. Counts a row's instructions, not its
+        // time.
         rows_at_check_ = taken_;
         sqlite3_progress_handler(connection_, kInstructionsOfCheck, &Walk::check, this);
         const int result = sqlite3_step(statement_.get());
@@ -173,7 +174,7 @@ Database::Connection Database::connect(std::string_view bytes) {
 std::optional<Database> Database::open(std::string_view bytes) {
     Database database(bytes);
     if (!database.connection_ || !database.other_) return std::nullopt;
-    // Pragmas that list tables resolve the views among them, which takes ages if each refers twice to another one.
+    // Pragmas that list tables resolve views, which takes exponential time if each view refers twice to another one.
     const auto add = [&database](const Row& row) {
         if (row.text(1) != "table" && row.text(1) != "view") return true;
         const bool is_stored = row.text(1) == "table" && row.integer(2) > 0; // others have no page

@@ -110,7 +110,7 @@ public:
         return std::optional(std::move(result));
     }
 
-    /// Shortest first; if equal, those with the fewest changes.
+    /// Sorts by step time, then by number of changes.
     void sort() {
         const auto weight = [](const Candidate& c) {
             return std::tuple(c.wall, c.change.split, c.schedule.vpp, c.memory.activations);
@@ -266,8 +266,8 @@ Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& 
     return std::optional(std::move(suggestion));
 }
 
-/// True if `a` is at least as good as `b` in every respect and better in at least one, which may be that more
-/// frameworks ship it.
+/// True if `a` is at least as good as `b` in every respect and better in at least one, for example if more frameworks
+/// implement it.
 bool dominates(const Suggestion& a, const Suggestion& b) {
     if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // a different kind of work
     if (a.searched && !b.searched) return false;                                  // it must be loaded from a file
@@ -288,7 +288,7 @@ bool isWithinError(const Suggestion& suggestion) {
     return -suggestion.prediction.change() <= suggestion.prediction.bar.time;
 }
 
-/// Recommends the shortest one without a drawback; if all have one, the shortest.
+/// Recommends the shortest suggestion without a drawback, or the shortest of all if all have drawbacks.
 void recommend(Advice& advice) {
     if (advice.suggestions.empty()) return;
     const HeldMemory& now = advice.present;

@@ -13,7 +13,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kMostSearchedOps = 60'000;
-constexpr int kRounds = 2;     ///< so that small problems have the same result on any machine
+constexpr int kRounds = 2;     ///< limited so that small problems have the same result on any machine
 constexpr int kMostSplits = 4; ///< each follows from an order found for the previous one
 constexpr double kLeastStep = 0.001;
 constexpr std::int64_t kSplitEffort = 20'000'000; ///< a fraction of a second

@@ -27,8 +27,8 @@ struct FillPiece {
     TimeNs time{0};
     std::size_t first = 0;
     std::size_t last = 0;
-    std::optional<std::size_t> from = std::nullopt; ///< the op that it is taken out of
-    std::int64_t bytes = 0;                         ///< held from that op until it has run
+    std::optional<std::size_t> from = std::nullopt; ///< op that the work is removed from
+    std::int64_t bytes = 0;                         ///< bytes occupied from that op until the piece has run
 };
 
 using RankPieces = std::vector<FillPiece>;
@@ -251,7 +251,7 @@ private:
         const FillBubble& bubble = study_.bubbles[index];
         const std::size_t r = bubble.rank.index();
         std::erase_if(open, [&](const FillPiece& piece) { return piece.last < bubble.next_op; });
-        // Deferred work holds tensors until it has run; work whose tensors do not fit is not deferred.
+        // Deferred work keeps tensors in memory until it has run. Work whose tensors do not fit is not deferred.
         std::int64_t held = 0;
         std::erase_if(open, [&](const FillPiece& piece) {
             if (piece.first > bubble.next_op || piece.bytes == 0) return false;

@@ -154,7 +154,7 @@ Cuts PathBounds::bestWorstStageSplit() const {
 RankBounds::RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm)
     : sums_(sums), rank_of_(rank_of_stage), comm_(comm) {
     const std::size_t ranks = *std::ranges::max_element(rank_of_) + 1;
-    // A rank with more than twice its share takes far too long anyway.
+    // A rank with more than twice its share cannot be part of a good split.
     max_layers_ = 2 * (static_cast<std::size_t>(sums.layers()) / ranks + 1);
     min_length_.assign(ranks, std::vector<std::int64_t>(max_layers_ + 1, 0));
 }

@@ -198,8 +198,8 @@ private:
         for (const Choice& choice : choices) {
             if (!place(choice, placed)) return false;
         }
-        // An earlier forward may take the memory that a later op needs; then it is possible that none of these ops
-        // comes next.
+        // An earlier forward may use the memory that a later op needs. In that case, the next op may be a different
+        // one.
         const bool may_wait = problem_.limited() && (queues_[first].forward || problem_.bytes());
         return !may_wait || putOff(choices, placed);
     }

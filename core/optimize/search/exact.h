@@ -15,10 +15,10 @@ struct ExactAnswer {
     std::int64_t nodes = 0;           ///< number of partial orders examined
 };
 
-/// Excludes all orders whose step is not shorter than `known`, or finds shorter ones, by branch and bound over the
-/// orders in which ops can start. Micro-batches are equivalent, so each kind and stage runs them in sequence. A partial
-/// order is dropped if its one-machine bounds reach the best makespan, or if another partial order with the same ops is
-/// not later on any rank or output. Stops after `most_nodes`.
+/// Proves that no order has a shorter step than `known`, or finds shorter ones, by branch and bound over the orders in
+/// which ops can start. Micro-batches are equivalent, so each kind and stage runs them in sequence. A partial order is
+/// dropped if its one-machine bounds reach the best makespan, or if another partial order with the same ops is not
+/// later on any rank or output. Stops after `most_nodes`.
 ///
 /// For plain() and uniform() problems; for other problems the result is never complete. Deterministic.
 [[nodiscard]] ExactAnswer exactOrder(const OrderProblem& problem, std::int64_t known, std::int64_t most_nodes,

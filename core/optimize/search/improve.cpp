@@ -119,7 +119,7 @@ private:
     StopCheck stop_;
     std::mt19937_64 random_;
     OrderEvaluator now_;
-    std::vector<std::int64_t> rests_; ///< per op: number of the move until which it is left alone
+    std::vector<std::int64_t> rests_; ///< per op: number of the move until which the op must not be moved
     CriticalMoves critical_;
     std::vector<Judged> found_;
     RankOrders best_;

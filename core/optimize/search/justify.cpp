@@ -11,7 +11,7 @@ namespace {
 struct PlacedOp {
     OpNumber op = kNoNumber;
     std::int64_t start = 0;
-    std::int64_t held = 0; ///< memory held by the rank while it runs, with workspace
+    std::int64_t held = 0; ///< memory in use on the rank while the op runs, including workspace
 };
 
 /// Moves the ops of an order towards the start of the step, or towards its end.

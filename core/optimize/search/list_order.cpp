@@ -168,7 +168,7 @@ private:
         return rank.held + needs.takes + rank.reserve[needs.chunk.index()] <= problem_.capacity(needs.rank);
     }
 
-    /// True if enough are in flight; later chunks have room as far as memory allows.
+    /// True if enough micro-batches are in flight. Later chunks are limited only by memory.
     [[nodiscard]] bool heldBack(const RankState& rank, OpNumber op) const {
         const int later = problem_.sizes().vpp - 1 - problem_.op(op).chunk.value;
         return rank.in_flight + later >= rank.most_in_flight;

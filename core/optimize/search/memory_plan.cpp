@@ -22,10 +22,11 @@ enum class Move : std::uint8_t { Keep, Offload, Balance, Recompute };
 struct Mix {
     double copied = 0;         ///< share of the moved activations that are copied; the others are recomputed
     Move copy = Move::Offload; ///< Offload or Balance
-    int lead = 0;              ///< copy times by which a RELOAD precedes its backward, even if something else must go
+    int lead = 0;              ///< number of copy times by which a RELOAD precedes its backward, even if other
+                               ///< activations must be evicted
 };
 
-/// A forward of a rank and what becomes of its activations. Positions are indices of ops.
+/// A forward of a rank and the treatment of its activations. Positions are indices of ops.
 struct Piece {
     std::size_t forward = 0;
     std::size_t backward = 0; ///< its B or I
@@ -34,8 +35,8 @@ struct Piece {
     std::int64_t size = 0;
     std::int64_t kept_input = 0;
     Move move = Move::Keep;
-    std::size_t gone = 0; ///< the op before which WAIT_OFFLOAD stands
-    std::size_t back = 0; ///< the op before which RELOAD stands
+    std::size_t gone = 0; ///< op that WAIT_OFFLOAD precedes
+    std::size_t back = 0; ///< op that RELOAD precedes
 };
 
 /// Plans one rank. Memory is counted as if copies took until they are waited for.
@@ -275,7 +276,7 @@ public:
             }
         }
         if (moves.recompute) mixes_.push_back({0, Move::Offload});
-        if (mixes_.empty()) mixes_.push_back({1, Move::Keep}); // fits only if nothing has to move
+        if (mixes_.empty()) mixes_.push_back({1, Move::Keep}); // fits only if no activations have to be moved
     }
 
     /// The best plan with one mix for all ranks, or the first mix that each accepts alone.

@@ -140,7 +140,7 @@ private:
             idle_ = 0;
         }
         if (best || ++idle_ > 50) return best;
-        turn_ += 5; // every op still has to rest, so time passes
+        turn_ += 5; // all ops are excluded for now, so advance the turn
         return choose();
     }
 
@@ -151,7 +151,7 @@ private:
     std::vector<OrderProblem> problems_;
     std::vector<OrderEvaluator> draws_;
     CriticalMoves critical_;
-    std::vector<std::int64_t> rests_; ///< per op: the turn until which it is left alone
+    std::vector<std::int64_t> rests_; ///< per op: turn until which the op must not be moved
     std::int64_t turn_ = 0;
     int idle_ = 0; ///< consecutive calls without a move
     std::int64_t moves_ = 0;

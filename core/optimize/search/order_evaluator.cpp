@@ -335,7 +335,7 @@ void OrderEvaluator::updateTails() {
 }
 
 void OrderEvaluator::fuseSlack(const std::vector<OpNumber>& input_grads) {
-    // Let every op start as late as possible: outputs that still arrive in time then may all leave later together.
+    // Let every op start as late as possible: outputs that still arrive in time then may all be sent later.
     const auto late = [this](OpNumber op) { return makespan_ - tail_[at(op)]; };
     for (const OpNumber input_grad : input_grads) {
         const NeededOp& op = problem_->op(input_grad);

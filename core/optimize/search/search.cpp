@@ -33,14 +33,14 @@ constexpr std::size_t kTasks = 8;   ///< per round
 constexpr int kPassesAtLeast = 24;  ///< passes over all ops per task, if there are many ops
 constexpr int kPassesAtMost = 2000; ///< passes if there are few ops, so that rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
-constexpr OpNumber kExactOps = 400; ///< up to this many ops, all orders may be ruled out
+constexpr OpNumber kExactOps = 400; ///< maximum number of ops for an exact search
 constexpr std::int64_t kExactNodes = 200'000;
 constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops examined for introducing whole backwards
 constexpr int kNoisyEffort = 8;                 ///< factor on the effort, for tasks that evaluate many draws
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
-/// An order and what is known about it.
+/// An order and its evaluation.
 struct Candidate {
     std::size_t problem = 0;
     RankOrders orders;
@@ -372,7 +372,9 @@ private:
             const std::size_t which = i % problems_.size();
             found[i] = ruled(which, rules[i / problems_.size()]);
         });
-        if (!elite_.empty() && startsEnd()) return; // the number of starts made depends on the machine, so none counts
+        if (!elite_.empty() && startsEnd())
+            return; // the number of start orders depends on the machine, so none is
+                    // used
         keep(std::move(found));
         justifyStarts();
     }
@@ -423,8 +425,8 @@ private:
         return true;
     }
 
-    /// For small problems: rules out all orders that are not shorter than the best, if that does not take long. The
-    /// bound is then the step itself.
+    /// For small problems: proves that no order is shorter than the best one, or finds shorter ones, if this does not
+    /// take long. The bound then equals the step time.
     void ruleOut() {
         if (request_.noise || done()) return;
         bool all = true;

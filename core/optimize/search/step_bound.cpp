@@ -114,10 +114,10 @@ private:
         return problem_.bytes() ? formatBytes(capacity) : std::to_string(capacity);
     }
 
-    /// The memory held, summed over time, is at most the capacity times the step: memory is like a machine that each
-    /// activation
-    /// keeps busy while it is held. Activations are held at least until their input gradient has run, which others must
-    /// follow, or until the last op that frees them.
+    /// The memory held, summed over time, is at most the capacity times the step: memory is like a
+    /// machine that each activation occupies while it is stored. Activations are stored at least
+    /// until their input gradient has run, which others must follow, or until the last op that frees
+    /// them.
     void byHolding() {
         for (const bool until_last : {false, true}) {
             if (until_last && !problem_.sizes().split) continue;
@@ -136,7 +136,7 @@ private:
                 }
                 const long double work = held / static_cast<long double>(capacity);
                 if (work > static_cast<long double>(kMost / 4 / problem_.size())) return;
-                // Rounded down: a bound may be too low, never too high.
+                // Rounded down, because a bound may be too low but never too high.
                 ranks[op.rank.index()].push_back(
                     {times_.head[static_cast<std::size_t>(number)], static_cast<std::int64_t>(work * (1 - 1e-15L)),
                      times_.tail[static_cast<std::size_t>(last)] - problem_.op(last).time});
