@@ -23,9 +23,8 @@ public:
     StatusLine(QStatusBar& bar, TraceTabs& tabs);
 
     void setHovered(const QString& text);
-    /// Shows the number of problems found while loading. Without a count, the button is hidden.
     void showMessage(const QString& text, int milliseconds);
-    /// Shows the number of problems found while loading; without a count the button is hidden.
+    /// Shows the number of problems found while loading. Without a count, the button is hidden.
     void showProblems(std::optional<std::size_t> count);
 
 signals:
