@@ -16,8 +16,8 @@ namespace bubblescope {
 /// The number after the last "rank" in a file name, as in rank3_trace.json or trace-rank-03.pftrace.
 [[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
-/// The rank in the names around a file: its own name, that of a profiler_info_N.json in the same folder or above
-/// (Ascend), or those of its folders, as in rank_3/trace.json.
+/// The rank according to the file name, the name of a profiler_info_N.json in the same folder or above (Ascend), or the
+/// names of its folders, as in rank_3/trace.json.
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
 /// Assigns the rank in the name to files without a recorded rank (TraceFile::named_rank). If several files record the

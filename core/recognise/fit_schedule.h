@@ -38,7 +38,7 @@ struct ObservedPipeline {
 
 /// The schedule in the registry that best explains the steps. None if no schedule with one forward and one backward
 /// per micro-batch and chunk explains at least half of them. In case of a tie, returns the simplest and lists the
-/// others. If `options` specifies a schedule or family, only it is considered, and only the number of its ops must
+/// others. If `options` specifies a schedule or family, others are not considered, and only the number of ops must
 /// match.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
 

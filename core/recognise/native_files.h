@@ -39,7 +39,7 @@ struct NativeMarks {
     /// Rank, replica and tensor rank of the ranks that were omitted because they run the same stages as others. The
     /// first rank of a tensor-parallel group represents the group.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
-    std::vector<std::array<std::int64_t, 2>> owners; ///< distinct rank and replica of all owners with ops in this file
+    std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of each owner with ops in this file
     bool has_end = false;                            ///< true if the process closed the file
     std::string failure;                             ///< reason for a failure of the run, as recorded at the end
 };

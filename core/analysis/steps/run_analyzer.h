@@ -52,7 +52,7 @@ struct WindowLimits {
 /// first steps are kept and compared with every window, so that slow changes can be detected. Findings of several
 /// windows at one place are merged (FindingsLog). Findings about the complete run, such as a change of the step time,
 /// are derived from all steps at the end. The typical step is the candidate of a window that is closest to the median;
-/// it keeps its ops and its diagnosis. Medians of stages are medians over the windows' medians.
+/// it keeps its ops and its diagnosis. Stage medians are the medians of the windows' medians.
 ///
 /// A run with checks is a single window, regardless of the limits. The next window is read during the analysis of the
 /// current one. Errors: those of the source and of selectSteps(), and Cancelled. Input if there are no steps.

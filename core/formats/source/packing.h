@@ -71,7 +71,7 @@ private:
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
-    // For a buffer at a fixed place, in multiples of the unit of memory:
+    // Offsets in a buffer at a fixed place, rounded to units of memory:
     std::size_t released_ = 0; ///< bytes before this offset are no longer read
     std::size_t reused_ = 0;   ///< bytes before this offset no longer have memory
     std::size_t backed_ = 0;   ///< memory was moved up to this offset
@@ -85,7 +85,7 @@ enum class Packing { Gzip, Zstd };
 
 struct Unpacked {
     ByteBuffer bytes;
-    /// Reason why the data ends early, or empty. `bytes` contains everything decompressed before.
+    /// Reason why the data ends early; empty if complete. `bytes` contains all data decompressed before the fault.
     std::string fault;
     bool cut_off = false;     ///< true if data is missing at the end, false if it is damaged
     std::size_t fault_at = 0; ///< offset of the fault in the compressed bytes

@@ -49,7 +49,7 @@ struct SourceFiles {
         std::uint32_t file = 0; ///< index in `files`
         std::int64_t pid = 0;   ///< number in that file
     };
-    /// A track that the written format cannot describe: its number is lost, or it has no name.
+    /// A track whose number, or lack of a name, the written format cannot represent.
     struct Row {
         std::optional<TrackId> spilled_from;
         std::int64_t tid = 0;
