@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 class ThemeManager;
 
-/// Emits interacted() when the user works in a dock with mouse or keyboard. Lives on the GUI thread.
+/// Emits interacted() when the user works in a dock with the mouse or the keyboard. Lives on the GUI thread.
 class InteractionMonitor : public QObject {
     Q_OBJECT
 

@@ -84,7 +84,7 @@ public:
     void setCurrent(int bar);
     [[nodiscard]] bool hasMarked() const { return marked_bar_ >= 0; }
     [[nodiscard]] const std::vector<Bar>& bars() const { return bars_; }
-    /// The pieces that occur in the bars, for a legend.
+    /// Pieces that occur in the bars, for a legend.
     [[nodiscard]] std::set<int> usedPieces() const;
     /// Rectangle of a part in viewport coordinates; for tests.
     [[nodiscard]] QRectF partRect(int bar, int part) const;

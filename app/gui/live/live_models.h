@@ -75,7 +75,7 @@ class LiveRankModel : public ColumnModel {
 
 public:
     enum { RankColumn, StateColumn, StepColumn, RecordsColumn, LostColumn, HostColumn };
-    static constexpr int kStateRole = Qt::UserRole; ///< live::RankState
+    static constexpr int kStateRole = Qt::UserRole; ///< role for live::RankState
 
     using ColumnModel::ColumnModel;
 

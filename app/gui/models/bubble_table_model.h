@@ -14,7 +14,7 @@ class BubbleTableModel : public ColumnModel {
 
 public:
     enum { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression };
-    /// True for a rank's total.
+    /// Role that is true for the total of a rank.
     static constexpr int kTotalRole = Qt::UserRole + 1;
 
     using ColumnModel::ColumnModel;

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 /// Base of read-only table models with fixed columns. GUI thread only.
 class ColumnModel : public QAbstractTableModel {
 public:
-    /// Values for sorting, such as nanoseconds.
+    /// Role for sort keys, such as nanoseconds.
     static constexpr int kSortRole = Qt::UserRole;
 
     using QAbstractTableModel::QAbstractTableModel;
@@ -25,24 +25,24 @@ public:
 protected:
     struct Column {
         QString title;
-        bool number = false; ///< aligned to the right
+        bool number = false; ///< true if the column is right-aligned
         QString tip = {};
     };
 
-    /// In the current language. Their number changes only with forgetColumns().
+    /// Columns in the current language. Their number may change only with forgetColumns().
     [[nodiscard]] virtual std::vector<Column> columns() const = 0;
     [[nodiscard]] virtual std::size_t rows() const = 0;
-    /// The value for any role but the alignment.
+    /// Value of a cell for any role except the alignment.
     [[nodiscard]] virtual QVariant cell(std::size_t row, int column, int role) const = 0;
 
-    /// Nanoseconds for sorting, and a text otherwise.
+    /// Returns nanoseconds for kSortRole, and otherwise a text.
     [[nodiscard]] static QVariant timeCell(TimeNs time, int role);
-    /// Tells views that rows have changed, but not their number.
+    /// Notifies views that rows have changed, but not the number of rows.
     void touchRows(int first = 0);
     void forgetColumns() { column_count_ = 0; }
 
 private:
-    mutable int column_count_ = 0; ///< as of the first request, because sorting asks for it at each comparison
+    mutable int column_count_ = 0; ///< cached on the first request, because sorting needs it for each comparison
 };
 
 } // namespace bubblescope::gui

@@ -29,7 +29,7 @@ public:
     /// `state` must outlive the store. When another session is opened, the notes are closed.
     explicit NoteStore(ViewState& state, QObject* parent = nullptr);
 
-    /// Reads the notes of a trace, to which new notes are added. Errors of readNotes() are reported by failed().
+    /// Reads the notes of a trace and stores new notes with the trace. failed() reports errors of readNotes().
     void open(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }

@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 /// Shows a dialog that deletes itself when it is closed.
 void openDialog(QDialog* dialog);
 
-/// File dialogs. Each function returns immediately. When the user accepts the dialog, it calls `chosen`, unless
+/// File dialogs. Each function returns immediately. When the user accepts the dialog, `chosen` is called unless
 /// `window` no longer exists.
 using FilesChosen = std::function<void(const QStringList& files)>;
 using FileChosen = std::function<void(const QString& file)>;

@@ -23,14 +23,14 @@ class QWidget;
 
 namespace bubblescope::gui {
 
-/// Names a new object for tests and saved states.
+/// Sets the object name of a new object, for tests and saved layouts.
 template <class Object>
 Object* named(Object* object, const char* name) {
     object->setObjectName(QString::fromLatin1(name));
     return object;
 }
 
-/// Also names a widget for screen readers.
+/// Also sets the accessible name of a widget, for screen readers.
 template <class Widget>
 Widget* named(Widget* widget, const char* name, const QString& accessible) {
     widget->setAccessibleName(accessible);
@@ -103,7 +103,7 @@ private:
     bool stale_ = false;
 };
 
-/// Gives a new layout its margins and, unless it is negative, its spacing.
+/// Sets the margins of a new layout and, unless it is negative, the spacing.
 template <class Layout>
 Layout* spaced(Layout* layout, const QMargins& margins, int spacing = -1) {
     layout->setContentsMargins(margins);

@@ -39,7 +39,7 @@ struct Theme {
     /// Colour of a role. Higher chunks of `chunks` are mixed with the background of the timeline. A negative chunk
     /// selects the mean of all chunks.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
-    /// The palette with another colour for the texts of labels.
+    /// Palette with a different colour for the text of labels.
     [[nodiscard]] QPalette withText(const QColor& colour) const;
 };
 

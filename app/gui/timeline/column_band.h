@@ -10,18 +10,18 @@
 
 namespace bubblescope::gui {
 
-/// Writes a band of narrow columns of one colour each. Columns are collected and then written line by line, several at
-/// once; writing them one by one would take several times as long. For one thread. An object reuses its memory from
-/// band to band.
+/// Draws a band of narrow columns, each in one colour. Columns are collected and then written line by line, because
+/// writing one column after the other would be several times slower. Not thread-safe. Memory is reused for the next
+/// band.
 class ColumnBand {
 public:
-    static constexpr int kNarrow = 16; ///< maximum width in columns; wider shapes are faster to fill directly
+    static constexpr int kNarrow = 16; ///< maximum width in columns; wider shapes are filled directly
 
-    /// Begins a band whose bottom is on a line of the plot. `columns` is the number of the plot's columns, in device
+    /// Starts a band. `bottom` is its lowest line in the plot, and `columns` is the width of the plot, in device
     /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
-    /// Gives columns a colour from the band's bottom up to `top` device pixels, in place of the colour that they have;
-    /// none if `top` is 0. The pixels above are not changed.
+    /// Sets the colour of columns from the bottom of the band up to `top` device pixels, replacing any previous colour;
+    /// none if `top` is 0. Pixels above do not change.
     void put(int begin, int end, int top, QRgb colour) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);
@@ -47,8 +47,8 @@ private:
     PixelCanvas* pixels_ = nullptr;
     int bottom_ = 0;
     int columns_ = 0;
-    int height_ = 0;        ///< height of the highest column
-    std::vector<int> tops_; ///< by column; 0: the column has no colour
+    int height_ = 0;        ///< maximum height of any column
+    std::vector<int> tops_; ///< by column; 0 if the column has no colour
     std::vector<QRgb> colours_;
 };
 

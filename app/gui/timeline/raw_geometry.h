@@ -129,7 +129,7 @@ private:
 /// Rectangle of a slice in its lane; empty if the slice is not visible or if its line is folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
-/// The lane that a row shows at a place.
+/// Raw lane at position `lane` in a row.
 [[nodiscard]] inline const RawLane& laneAt(const Session& session, const RowLayout& rows, int row, int lane) {
     return session.raw.of(rows.rawLineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))];
 }

@@ -34,12 +34,12 @@ public:
     }
     /// Draws the stacked parts of a piece from `bottom` upwards, in device pixels from the corner of the plot.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
-    /// Draws the parts of a piece mixed into one colour, as high as the band, whose height is `height`.
+    /// Draws the parts of a piece, blended into one colour, over the full `height` of the band.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
     /// Draws a shape over the full height of the band, with or without the band depending on the width.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
-    /// Mean colour of a column of `height`; the rest of the column counts as background.
+    /// Mean colour of a column of `height`, whose empty part has the background colour.
     [[nodiscard]] QRgb mixed(const StackPiece& piece, int height) const;
 
 private:
