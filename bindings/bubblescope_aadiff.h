@@ -184,8 +184,8 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_op(bubblescope_aadiff* session, co
  */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                      int32_t layer);
-/* Lists the checks planned in this step: fills up to `count` elements of `tasks`, whose `size` must be set, with
- * cost_ns and free_ns 0. Returns the number of planned checks. */
+/* Lists the checks planned in this step: fills up to `count` elements of `tasks`, whose `size` must be set, and returns
+ * the number of planned checks. cost_ns and free_ns are 0 in all elements. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks,
                                                       size_t count);
 /* Cancels a check of this step, as if the check had not been planned. */

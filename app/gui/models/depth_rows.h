@@ -10,8 +10,8 @@
 namespace bubblescope::gui {
 
 /// Groups the slices of tracks by nesting depth, so that views can draw one row per depth at any zoom. Slices of the
-/// same depth do not overlap. Tracks without nested slices have only the row of their Pyramid. Memory: 6 bytes per
-/// nested slice. Immutable; any thread.
+/// same depth do not overlap. Tracks without nested slices have a single row, drawn with their Pyramid. Memory: 6 bytes
+/// per nested slice. Immutable; any thread.
 class DepthRows {
 public:
     /// Maximum number of rows; more deeply nested slices have no row.
