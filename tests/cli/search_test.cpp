@@ -323,7 +323,7 @@ TEST(SearchCommand, StatesWhatAFrameworkNeeds) {
     EXPECT_FALSE(megatron.json()["framework"]["takes_file"].get<bool>());
 }
 
-/// With transfers of 6 ms beside ops of about 10 ms, one communicator delays an order that was made without it.
+/// With transfers of 6 ms and ops of about 10 ms, one communicator delays an order that was created without it.
 TEST(SearchCommand, OrdersForQueuesAreShorterInTheseQueues) {
     const ScratchFolder scratch;
     const std::string stages = scratch.write("stages.csv", kStages).string();
