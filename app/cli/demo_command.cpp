@@ -76,7 +76,7 @@ void addDemoCommand(Command app, Action& action) {
         app.addCommand("demo", "Write a sample trace to try the other commands, or list the samples");
     const auto options = std::make_shared<DemoArguments>();
     options->force = &command.force();
-    command.addOption("NAME", options->name, "Name of the sample trace; without one, lists all").suggests(demoNames());
+    command.addOption("NAME", options->name, "Name of the sample trace (default: list all)").suggests(demoNames());
     command
         .addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)",
                    {".pftrace", ".perfetto-trace"})

@@ -39,7 +39,7 @@ struct FillArguments {
 
 /// Parses kernel durations with units, one per line or separated by commas. '#' starts a comment.
 Result<std::vector<TimeNs>> readKernels(const std::string& file) {
-    BUBBLESCOPE_ASSIGN(std::string text, readInputText(file, "kernel lengths"));
+    BUBBLESCOPE_ASSIGN(std::string text, readInputText(file, "kernel durations"));
     std::vector<TimeNs> kernels;
     std::istringstream lines(std::move(text));
     std::size_t number = 0;
@@ -58,7 +58,7 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
         }
     }
     if (kernels.empty())
-        return inputError(file, "contains no kernel length", "write times such as 120us, one per line");
+        return inputError(file, "contains no kernel duration", "write times such as 120us, one per line");
     return kernels;
 }
 

@@ -132,7 +132,7 @@ CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const auto memory, memoryOf(options, request, planned));
     if (!memory)
         return usageError("no model given",
-                          "use --preset, such as --preset llama3-8b, or --memory-model FILE; or --peaks");
+                          "use --preset NAME, such as --preset llama3-8b, --memory-model FILE or --peaks");
     BUBBLESCOPE_ASSIGN(report::Document document, toDocument(planned, *memory, options.curve));
     BUBBLESCOPE_ASSIGN(const auto shape, options.memory.shape());
     if (shape) addAssumptions(document, *shape);

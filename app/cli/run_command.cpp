@@ -318,7 +318,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
             .typeName("DIR");
     command
         .addParsed("--size", options->size, parseTraceSize,
-                   "Size limit of a rank's trace (none); beyond it, the oldest quarter is dropped")
+                   "Size limit for a rank's trace (none); beyond it, the oldest quarter is dropped")
         .typeName("BYTES")
         .needs(out)
         .rare();

@@ -111,7 +111,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     inputs
         .count(
             Field("memory_limit"), [](ScheduleRequest& into, int limit) { into.spec.memory_limit = limit; },
-            "Limit of activations per rank, counted in forward ops of one chunk (zb-v, zb-auto)")
+            "Limit on activations per rank, counted in forward ops of one chunk (zb-v, zb-auto)")
         .typeName("N")
         .excludes(file)
         .group(group)

@@ -230,7 +230,7 @@ void addSearchCommand(Command app, Action& action) {
         command
             .addOption(
                 "--memory-limit", options->request.search.activations,
-                "Limit of activations per rank, counted in forward ops of one chunk; one for all, or one per rank")
+                "Limit on activations per rank, counted in forward ops of one chunk; one for all, or one per rank")
             .typeName("N,…")
             .delimiter(',');
     const Option model =
@@ -292,7 +292,7 @@ void addSearchCommand(Command app, Action& action) {
         .addParsed("--noise", options->request.noise, parseNoise,
                    "Op times vary by up to this share; searches for the shortest mean step")
         .typeName("SHARE");
-    command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "Time limit of the search (10s)")
+    command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "Time limit for the search (10s)")
         .typeName("TIME");
     command.addOption("--rounds", options->request.search.rounds, "Run at most N rounds; makes the result reproducible")
         .typeName("N")

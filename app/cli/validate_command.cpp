@@ -87,7 +87,7 @@ void addValidateCommand(Command app, Action& action) {
     const auto options = std::make_shared<ValidateArguments>();
     command.addOption("FILE", options->file, "The order: JSON from `schedule --json`, or PyTorch's CSV").required();
     command.examples({"validate order.json", "validate order.csv --communicators one"});
-    command.addOption("--memory-limit", options->memory_limit, "Limit of activations per rank, counted in forward ops")
+    command.addOption("--memory-limit", options->memory_limit, "Limit on activations per rank, counted in forward ops")
         .typeName("N");
     addMemoryOptions(command, options->memory);
     command.addFlag("--part", options->part,

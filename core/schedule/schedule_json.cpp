@@ -162,7 +162,7 @@ public:
             if (!cell->ops.empty()) BUBBLESCOPE_TRY(takeOps(*cell));
             actions_.insert(actions_.end(), cell->actions.begin(), cell->actions.end());
         }
-        if (skipOptimizer() < ops().size()) return fault("misses ops of \"ranks\"");
+        if (skipOptimizer() < ops().size()) return fault("is missing ops of \"ranks\"");
         return std::move(actions_);
     }
 

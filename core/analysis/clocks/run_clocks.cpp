@@ -274,7 +274,7 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
     report.method = ClockMethod::Aligned;
     report.reason = options.use == ClockUse::Align ? "alignment was requested"
                     : known_to_differ              ? "ranks ran on different hosts"
-                                                   : "events contradict the clocks as recorded";
+                                                   : "events contradict the recorded clocks";
     for (const RankClock& rank : report.ranks)
         report.moved = std::max(report.moved, TimeNs{std::chrono::abs(rank.fit.offset)});
     for (const RankClock& rank : report.ranks) {

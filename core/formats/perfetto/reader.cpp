@@ -169,7 +169,7 @@ void Reader::onLoss(PacketLoss loss) {
     case PacketLoss::Time: return log_.add("bad-time", here(), say("skipped events without a usable time"));
     case PacketLoss::Clock:
         return log_.add("unrelated-clock", here(),
-                        say("skipped events on a clock without a snapshot to the trace's clock"));
+                        say("skipped events on a clock that cannot be converted to the trace's clock"));
     case PacketLoss::Names:
         return log_.add("lost-names", here(), say("skipped events whose names were in lost packets"));
     case PacketLoss::Text:

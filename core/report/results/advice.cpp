@@ -209,7 +209,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.data("no_orders", advice.no_orders.empty() ? Value() : Value(advice.no_orders));
     if (advice.suggestions.empty()) {
         document.data("split_adds_ns", {});
-        document.line("None is predicted to save 0.5 % or more.");
+        document.line("No change is predicted to save 0.5 % or more.");
         addReplayCheck(document, model.check);
         addLargerMicrobatches(document, advice);
         return document;

@@ -128,7 +128,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
         line(fmt::format("{} ops have the times of their kernels{}; the events around them are {} earlier and {} later "
                          "(medians), and at most {} away",
                          timing->ops,
-                         timing->by_events > 0 ? fmt::format(", {} those of events", timing->by_events) : "",
+                         timing->by_events > 0 ? fmt::format(", {} those of their events", timing->by_events) : "",
                          formatTime(timing->begin), formatTime(timing->end), formatTime(timing->farthest)));
     }
     const Explanation& how = run.explanation;

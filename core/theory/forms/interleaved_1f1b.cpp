@@ -149,8 +149,8 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     if (groups.sizes == std::vector{4, 1} && t.forward == t.backward) {
         list.push_back(bubbleQuote(schedule,
                                    {"11 bubbles", "Zheng 2024", "11·t_f",
-                                    "It is a rank's idle time, in ops, for groups of p with the remainder last at p = "
-                                    "4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
+                                    "It is a rank's idle time, in ops, for groups of p, with the remainder last, at p "
+                                    "= 4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
                                    11 * t.forward, true));
     }
     if (schedule.microbatches != 9) return;
@@ -160,8 +160,8 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     const double rate = idle / (idle + static_cast<double>((18 * both).count()));
     list.push_back(ratioQuote(Quantity::BubbleRate,
                               {"26 %, unbalanced VPP", "Zheng 2024", "26 %",
-                               "It is the rate for groups of p with the remainder last at p = 4, m = 9, v = 2 for "
-                               "t_f:t_b about 2:3. At 1:1 that order idles 25.0 %, at 1:2 27.0 %."},
+                               "It is the rate for groups of p, with the remainder last, at p = 4, m = 9, v = 2 and "
+                               "t_f:t_b of about 2:3. That order idles 25.0 % at 1:1 and 27.0 % at 1:2."},
                               0.26, last_small && rate >= 0.255 && rate < 0.265));
     list.push_back(ratioQuote(Quantity::BubbleRate,
                               {"14 %, unbalanced VPP improved", "Zheng 2024", "14 %",

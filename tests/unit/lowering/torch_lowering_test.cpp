@@ -133,7 +133,7 @@ TEST(TorchLowering, JsonMustAgreeWithItsOps) {
         return read.ok() ? std::string("accepted") : read.error().text();
     };
     EXPECT_EQ(says(R"([["0UNSHARD","0F0","0B0"]])"), "accepted");
-    EXPECT_NE(says(R"([["0F0"]])").find("misses ops"), std::string::npos);
+    EXPECT_NE(says(R"([["0F0"]])").find("is missing ops"), std::string::npos);
     EXPECT_NE(says(R"([["0B0","0F0"]])").find("has another op"), std::string::npos);
     EXPECT_NE(says(R"([["0F0","0X0"]])").find("not the name of an action"), std::string::npos);
     EXPECT_NE(says(R"({"0":1})").find("not a list of names"), std::string::npos);
