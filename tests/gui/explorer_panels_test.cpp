@@ -230,8 +230,9 @@ private slots:
 
     void hintsNameTheFields() {
         const Error error = makeSchedule({"zb-v", "handcrafted", 4, 8, 2, 0, 3}).error();
-        QCOMPARE(errorText(error), QStringLiteral("zb-v (handcrafted) has a fixed order and does not take “Activation "
-                                                  "limit” (omit “Activation limit”, or use “Flavor” greedy)"));
+        QCOMPARE(errorText(error),
+                 QStringLiteral("zb-v (handcrafted) has a fixed order and does not support “Activation "
+                                "limit” (omit “Activation limit”, or use “Flavor” greedy)"));
         LanguageManager languages;
         languages.choose(Language::Chinese);
         QCOMPARE(
@@ -504,7 +505,7 @@ private slots:
         child<QComboBox>(explorer, "explorerCommunicators").setCurrentIndex(1); // one for all
         QTRY_VERIFY(explorer.result() && explorer.result()->queue_cost);
         QVERIFY(*explorer.result()->queue_cost > TimeNs{0});
-        QVERIFY(child<QLabel>(explorer, "explorerHeadline").text().contains(QStringLiteral("queues of transfers: +")));
+        QVERIFY(child<QLabel>(explorer, "explorerHeadline").text().contains(QStringLiteral("transfer queues: +")));
         child<QComboBox>(explorer, "explorerReceives").setCurrentIndex(1); // deferred
         auto& problem = child<QLabel>(explorer, "explorerProblem");
         QTRY_VERIFY(problem.text().contains(QStringLiteral("angs with payloads of")));

@@ -202,9 +202,9 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"interleaved-overlap", "", 4, 6, 2}, "use 4 or 8"},
         {{"interleaved-overlap", "", 2, 4, 2, 4}, "group_size"},
         {{"dualpipev", "", 4, 7, 2}, "use 8 or more"},
-        {{"dualpipev", "", 4, 8, 3}, "leave vpp out"},
+        {{"dualpipev", "", 4, 8, 3}, "omit vpp"},
         {{"stp", "", 4, 10, 2}, "microbatches=11 or more"},
-        {{"stp", "", 4, 12, 3}, "leave vpp out"},
+        {{"stp", "", 4, 12, 3}, "omit vpp"},
         {{"dualpipe", "", 3, 8, 2}, "even number of ranks"},
         {{"dualpipe", "", 4, 9, 2}, "use 10"},
         {{"dualpipe", "", 4, 6, 2}, "use 8"},
@@ -213,7 +213,7 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"seq1f1b", "", 64, 100'000, 1, 0, 0, 4096}, "200 million"},
         {{"chimera", "", 3, 6, 1}, "even number of ranks"},
         {{"chimera", "", 4, 6, 1}, "use 4 or 8"},
-        {{"bitpipe", "", 4, 8, 2}, "leave vpp out"},
+        {{"bitpipe", "", 4, 8, 2}, "omit vpp"},
         {{"hanayo", "", 4, 8, 3}, "vpp=2 for one wave"},
     };
     for (const auto& [spec, text] : cases) {

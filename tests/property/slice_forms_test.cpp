@@ -210,7 +210,7 @@ TEST(SliceLimits, RefusalsSayWhatToGive) {
         {specOf("seq1f1b", {4, 6, 2, 2}), "use 4 or 8"},
         {specOf("seq1f1b", {4, 8, 2, 3}), "sequence_slices"},
         {specOf("seqvpp", {4, 8, 1, 2}), "vpp=2"},
-        {specOf("seqvpp", {4, 8, 2, 5}), "lower sequence_slices"},
+        {specOf("seqvpp", {4, 8, 2, 5}), "reduce sequence_slices"},
         {specOf("seqvpp", {5, 8, 2, 3}), "divides 5 or 4"},
         {specOf("seqvpp", {4, 1, 2, 2}), "microbatches=2 or more"},
         {specOf("seqsmartvpp", {5, 8, 2, 2}), "even number of ranks"},

@@ -303,14 +303,15 @@ QString translatedNames(const QString& english) {
     static const QRegularExpression named(QStringLiteral("\\G('[^']*') \\(([^)]*)\\)(?:, |$)"));
     QStringList names;
     qsizetype end = 0;
+    bool translated = false; // some meanings are names, which stay as they are
     for (auto found = named.globalMatch(english); found.hasNext();) {
         const QRegularExpressionMatch match = found.next();
         const QString meaning = translationOf(match.captured(2).toUtf8());
-        if (meaning.isEmpty()) return {};
-        names << QStringLiteral("%1（%2）").arg(match.captured(1), meaning);
+        translated = translated || !meaning.isEmpty();
+        names << QStringLiteral("%1（%2）").arg(match.captured(1), meaning.isEmpty() ? match.captured(2) : meaning);
         end = match.capturedEnd();
     }
-    return end == english.size() ? names.join(QStringLiteral("、")) : QString();
+    return translated && end == english.size() ? names.join(QStringLiteral("、")) : QString();
 }
 
 QString translatedWords(const QString& english, int depth) {

@@ -129,7 +129,7 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
                 HasSubstr("backwards is not a known field"));
     EXPECT_THAT(stageError(R"({"stages": [{"forward": "5ms"}]})"), HasSubstr("backward's time is missing"));
     EXPECT_THAT(stageError(R"({"stages": [{"forward": "5ms", "forward_ns": 5, "backward": "5ms"}]})"),
-                HasSubstr("is also given as forward_ns"));
+                HasSubstr("is also specified as forward_ns"));
     EXPECT_THAT(stageError(R"({"stages": [{"forward_ns": -1, "backward": "5ms"}]})"), HasSubstr("forward_ns is -1"));
     EXPECT_THAT(stageError(R"({"stages": [{"stage": 1, "forward": "5ms", "backward": "5ms"}]})"),
                 HasSubstr("in order"));
@@ -151,14 +151,14 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0]]})"), HasSubstr("ops[0] is not [kind"));
     EXPECT_THAT(opError(R"({"ops": [["X", 0, 0, 0, 1]]})"), HasSubstr("not name a kind of op"));
     EXPECT_THAT(opError(R"({"ops": [["F", 2, 0, 0, 1]]})"), HasSubstr("F2.0, which rank 0"));
-    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("ops[0] gives only one half of B0.0"));
+    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("ops[0] has only one half of B0.0"));
     EXPECT_THAT(opError(R"({"ops": [["B", 0, 0, 0, 9], ["I", 0, 0, 0, 5], ["W", 0, 0, 0, 5]]})"),
                 HasSubstr("do not add up"));
     EXPECT_THAT(opError(R"({"ops": [["I", 2, 0, 0, 1]]})"), HasSubstr("I2.0, which rank 0"));
     EXPECT_THAT(opError(R"({"ops": [["O", 0, 0, 0, 1]]})"), HasSubstr("O, which rank 0"));
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 2, 1]]})"), HasSubstr("from 0 to 1"));
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0, 9, 3]]})"), HasSubstr("ends before it starts"));
-    EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0, 1], ["F", 0, 0, 0, 2]]})"), HasSubstr("ops[1] gives F0.0"));
+    EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0, 1], ["F", 0, 0, 0, 2]]})"), HasSubstr("ops[1] lists F0.0"));
     EXPECT_THAT(opError("kind,microbatch,chunk,rank\nF,0,0,0\n"), HasSubstr("line 2 needs a duration"));
 
     EXPECT_THAT(memoryError("a,b\n"), HasSubstr("not valid JSON"));
@@ -168,7 +168,7 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(memoryError(R"({"layers": [{"count": 2000000}]})"), HasSubstr("count"));
     EXPECT_THAT(memoryError(R"({"layers": [{}], "optimizer_shards": 0})"), HasSubstr("optimizer_shards"));
     EXPECT_THAT(memoryError(R"({"layers": [{}], "transformer": {}})"), HasSubstr("cannot be combined"));
-    EXPECT_THAT(memoryError(R"({"transformer": {}})"), HasSubstr("\"layers\" of the transformer"));
+    EXPECT_THAT(memoryError(R"({"transformer": {}})"), HasSubstr("the transformer's \"layers\" is 0"));
     EXPECT_THAT(memoryError(R"({"transformer": {"layers": 2, "hidden": 10, "heads": 3, "sequence": 8}})"),
                 HasSubstr("the transformer's \"hidden\" is 10, not a multiple"));
     EXPECT_THAT(memoryError(R"({"transformer": {"recompute": "some"}})"), HasSubstr("recompute"));
