@@ -53,10 +53,10 @@ void ReplicaPanel::start() {
     if (!state_.pipeline()) return;
     headline_->setText(tr("Computing …"));
     job_.start(
-        [session = state_.pipeline()](JobControl&) -> Result<Studied> {
+        [session = state_.pipeline()](JobControl& control) -> Result<Studied> {
             BUBBLESCOPE_ASSIGN(const RunModel model,
                                runModel(session->run, session->report.selection, session->report.clocks.bound()));
-            return Studied{studyStragglers(model), model.step_time};
+            return Studied{studyStragglers(model, control), model.step_time};
         },
         [this](const Result<Studied>& studied) {
             if (studied.ok()) {

@@ -435,9 +435,9 @@ void WhatIfPanel::suggest() {
     advise_->setEnabled(false);
     advise_->setText(tr("Trying schedules …"));
     advice_job_.start(
-        [session = state_.pipeline(), model = model_, layers = layers()](JobControl&) -> Result<Advice> {
+        [session = state_.pipeline(), model = model_, layers = layers()](JobControl& control) -> Result<Advice> {
             BUBBLESCOPE_ASSIGN(const WhatIfModelPtr used, modelOf(session, model));
-            return advise(used->model, session->run.schedule, ModelCut{layers});
+            return advise(used->model, session->run.schedule, ModelCut{layers}, {}, {}, control);
         },
         [this](Result<Advice> advice) { showAdvice(std::move(advice)); });
 }
