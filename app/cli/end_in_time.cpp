@@ -16,7 +16,7 @@ namespace bubblescope::cli {
 
 EndInTime::EndInTime(const StopSignals& signals) : over_(::eventfd(0, EFD_CLOEXEC)) {
     try {
-        watcher_ = std::thread([this, descriptor = signals.descriptor()] { watch(descriptor); });
+        watcher_ = std::thread([this, &signals] { watch(signals); });
     } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch)
         // The program still ends, but only after the blocking call.
     }
@@ -27,9 +27,9 @@ EndInTime::~EndInTime() {
     if (watcher_.joinable()) watcher_.join();
 }
 
-void EndInTime::watch(int signals) const {
+void EndInTime::watch(const StopSignals& signals) const {
     // The signal stays readable until the program handles it; this wait then ends.
-    std::array<pollfd, 2> waited{{{over_.get(), POLLIN, 0}, {signals, POLLIN, 0}}};
+    std::array<pollfd, 2> waited{{{over_.get(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     while (::poll(waited.data(), waited.size(), -1) < 0 && errno == EINTR) {
     }
     if (waited[0].revents != 0) return;
@@ -40,7 +40,7 @@ void EndInTime::watch(int signals) const {
     constexpr std::string_view kWords = "bubblescope: unfinished work was abandoned after waiting too long\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     constexpr int kSignalled = 128;
-    std::_Exit(kSignalled + SIGTERM);
+    std::_Exit(kSignalled + signals.signal());
 }
 
 } // namespace bubblescope::cli

@@ -17,7 +17,7 @@ public:
     EndInTime& operator=(const EndInTime&) = delete;
 
 private:
-    void watch(int signals) const;
+    void watch(const StopSignals& signals) const;
 
     Descriptor over_; ///< becomes readable when the program ends normally
     std::thread watcher_;

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <stop_token>
 #include <thread>
@@ -28,16 +29,19 @@ public:
     StopSignals& operator=(const StopSignals&) = delete;
 
     [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-    [[nodiscard]] bool came() {
+    [[nodiscard]] bool came() const { return signal() != 0; }
+    /// The first signal that came, or 0. Any thread.
+    [[nodiscard]] int signal() const {
         signalfd_siginfo info{};
-        came_ = came_ || ::read(descriptor_.get(), &info, sizeof info) > 0;
-        return came_;
+        if (signal_ == 0 && ::read(descriptor_.get(), &info, sizeof info) > 0)
+            signal_ = static_cast<int>(info.ssi_signo);
+        return signal_;
     }
 
 private:
     sigset_t before_{};
     Descriptor descriptor_;
-    bool came_ = false;
+    mutable std::atomic<int> signal_ = 0;
 };
 
 /// While an object of this class exists, the first SIGINT or SIGTERM prints a message and requests that the run end
