@@ -34,11 +34,11 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// 150,000 ops and a million slices.
+/// 100,000 ops and 700,000 slices.
 SampleSpec large() {
     SampleSpec spec;
     spec.schedule = {"1f1b", "", 8, 64, 1};
-    spec.steps = 150;
+    spec.steps = 100;
     spec.trace = true;
     spec.nested = true;
     return spec;
@@ -162,7 +162,7 @@ std::vector<std::pair<const char*, Start>> jobs() {
                         [](const Result<TaughtMatches>&) {});
              return job;
          }},
-        {"explore a schedule", [](Bench& bench) -> Working { return lab(bench, 128, 4096); }},
+        {"explore a schedule", [](Bench& bench) -> Working { return lab(bench, 64, 4096); }},
         {"explore all families", [](Bench& bench) { return clicked(lab(bench, 32, 512), "explorerFamilies"); }},
         {"search an order", [](Bench& bench) { return clicked(lab(bench, 32, 512), "explorerSearch"); }},
         {"estimate a run",

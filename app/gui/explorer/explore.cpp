@@ -57,14 +57,18 @@ Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& in
     ExplorerResult out;
     out.input = input;
     const CostModel costs = input.costs();
+    if (control.stopRequested()) return cancelledError();
     BUBBLESCOPE_ASSIGN(StepTimeline step, simulate(schedule, costs));
+    if (control.stopRequested()) return cancelledError();
     BUBBLESCOPE_ASSIGN(out.form, closedForm(schedule, costs));
     if (input.communicators) BUBBLESCOPE_TRY(addQueues(schedule, input, step, out));
 
+    if (control.stopRequested()) return cancelledError();
     StageMemory stage;
     stage.activations = input.spec.sizes;
     const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage), {}};
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        if (control.stopRequested()) return cancelledError();
         out.memory.push_back(memoryCurve(step, Rank{rank}, memory));
         for (const MemoryPoint& point : out.memory.back())
             out.peak = std::max(out.peak, point.bytes);
@@ -75,6 +79,7 @@ Result<ExplorerResult> exploreOrder(const Schedule& schedule, const LabInput& in
     } else {
         out.no_csv = csv.error().text();
     }
+    if (control.stopRequested()) return cancelledError();
     Run run;
     run.files = {"schedule"};
     run.format = "simulation";

@@ -345,9 +345,10 @@ void WhatIfPanel::ask() {
     shown_->setCurrentIndex(1);
     job_.start(
         [session = state_.pipeline(), known = model_, changes, layers = layers(),
-         step = state_.step()](JobControl&) -> Result<Answer> {
+         step = state_.step()](JobControl& control) -> Result<Answer> {
             BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
             BUBBLESCOPE_ASSIGN(WhatIfModelPtr model, modelOf(session, known));
+            if (control.stopRequested()) return cancelledError();
             BUBBLESCOPE_ASSIGN(ScenarioAnswer answer, answerScenario(model->model, session->run.schedule, scenario,
                                                                      ModelCut{layers}, session->step(step)));
             return Answer{std::move(model), std::move(answer)};
