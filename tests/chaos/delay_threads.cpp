@@ -20,11 +20,12 @@
 
 namespace {
 
-template <class Function>
-Function* next(Function* /*replaced*/, const char* name) {
-    return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
-#define NEXT(name) static const auto real = next(&name, #name)
+/// Without a static whose initialisation is guarded: a thread that waits for a guard calls syscall(), which is
+/// replaced.
+#define NEXT(name)                                           \
+    static std::atomic<void*> found = nullptr;               \
+    if (found == nullptr) found = ::dlsym(RTLD_NEXT, #name); \
+    auto* const real = reinterpret_cast<decltype(&name)>(found.load())
 
 /// splitmix64
 std::uint64_t mixed(std::uint64_t value) {
@@ -35,8 +36,12 @@ std::uint64_t mixed(std::uint64_t value) {
 }
 
 std::uint64_t seedOfProgram() {
-    static const char* const text = std::getenv("BUBBLESCOPE_CHAOS");
-    static const std::uint64_t seed = text == nullptr ? 0 : mixed(std::strtoull(text, nullptr, 10)) | 1;
+    constexpr std::uint64_t kUnknown = 2; // seeds are odd or 0
+    static std::atomic<std::uint64_t> seed = kUnknown;
+    if (seed == kUnknown) {
+        const char* const text = std::getenv("BUBBLESCOPE_CHAOS");
+        seed = text == nullptr ? 0 : mixed(std::strtoull(text, nullptr, 10)) | 1;
+    }
     return seed;
 }
 
