@@ -94,7 +94,7 @@ typedef struct {
     int32_t rank;         /* rank within its pipeline */
     int32_t replica;      /* 0 ... dp - 1 */
     int32_t tensor_rank;  /* 0 ... tp - 1 */
-    int32_t dp;           /* number of replicas of the pipeline; 0 = 1, here and below */
+    int32_t dp;           /* number of replicas of the pipeline; 0 means 1, here and below */
     int32_t tp;           /* number of ranks that share each stage */
     const char* schedule; /* name from `bubblescope schedules`, such as "1f1b" */
     const char* flavor;   /* NULL = first flavor */
@@ -115,7 +115,7 @@ typedef struct {
                                   layer numbers within the stage, because other ranks' numbers are unknown */
     const char* kinds;         /* kinds of ops that can be repeated, such as "FB"; NULL = all */
     const int64_t* kept_bytes; /* size of the inputs of one op, per chunk; NULL = unknown */
-    int64_t room_bytes; /* limit for inputs kept after activations are freed; 0 = no limit, below 0 = keep none */
+    int64_t room_bytes; /* limit for inputs kept after activations are freed; 0 = no limit, negative = keep none */
     bubblescope_aadiff_event event; /* called for each check at the end of its step; may be NULL */
     int32_t forward_again;          /* nonzero if repeating a backward also requires repeating the forward */
 } bubblescope_aadiff_config;

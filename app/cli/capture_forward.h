@@ -28,11 +28,11 @@ public:
 
     /// Time limits of finish().
     struct Wait {
-        TimeNs patience; ///< limit while no collector replies or accepts data
-        TimeNs longest;  ///< limit while a collector accepts data slowly
+        TimeNs patience; ///< time limit while no collector replies or accepts data
+        TimeNs longest;  ///< time limit while a collector accepts data slowly
         int stop = -1;   ///< descriptor that becomes readable to end the wait; unsent data then stays in the folder
     };
-    /// Must be called when the job has ended. Sends the remaining data, and prints the remaining amount on stderr if
+    /// Must be called when the job has ended. Sends the remaining data, and prints the remaining amount to stderr if
     /// sending takes long. Error: Run, if some data did not arrive.
     [[nodiscard]] Status finish(const Wait& wait);
 

@@ -36,7 +36,7 @@ private:
     std::string more_;
 };
 
-/// Report of the recorded data and of any lost data.
+/// Report on the recorded data and any lost data.
 [[nodiscard]] report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir);
 
 } // namespace bubblescope::cli

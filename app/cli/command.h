@@ -15,7 +15,7 @@ namespace bubblescope::cli {
 /// Error; main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
-/// Each command adds itself to `app`. When a command is selected, it sets `action` to its work.
+/// Each command adds itself to `app`. The selected command stores its work in `action`.
 using Action = std::function<CommandResult()>;
 
 void addScheduleCommand(Command app, Action& action);

@@ -98,7 +98,7 @@ public:
     /// the format of its content.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
-    /// Adds --force to a command that checks for earlier results itself. True if these may be replaced.
+    /// Adds --force to a command that checks for earlier results itself. True if earlier results may be replaced.
     [[nodiscard]] const bool& force() const;
     /// Sets the function to call when this command is used and the command line has no errors.
     void onParsed(std::function<void()> action) const;
@@ -177,14 +177,14 @@ public:
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
     /// Sets the values and runs the onParsed() function of the command. Returns nothing on success. If the command line
     /// has an error or contains --help or --version, returns the exit code for the process. With `speaks`, also prints
-    /// the error, help or version on stdout or stderr.
+    /// the error, help or version to stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// True if parse() found this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;
     /// Must be called after parse() and before the command starts. Rejects values that cannot be parsed and outputs
-    /// that would overwrite earlier results. With --force, removes earlier results that could remain mixed with the new
-    /// ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if earlier results cannot
-    /// be removed.
+    /// that would overwrite earlier results. With --force, removes earlier results that would otherwise be mixed with
+    /// the new ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if earlier results
+    /// cannot be removed.
     [[nodiscard]] Status prepare() const;
     /// All commands and options of the program.
     [[nodiscard]] CommandInfo describe() const;

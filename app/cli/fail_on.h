@@ -24,7 +24,7 @@ public:
     void add(Command command);
 
     [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
-    /// Prints each limit on stderr that a step of this length and bubble rate exceeds. True if any limit is exceeded.
+    /// Prints to stderr each limit that a step of this length and bubble rate exceeds. True if any limit is exceeded.
     bool exceeded(TimeNs step, double bubble_rate) const;
 
 private:

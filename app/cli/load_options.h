@@ -10,17 +10,17 @@
 
 namespace bubblescope::cli {
 
-// Options that help commands find the pipeline in a trace. `request` must outlive the parsing.
+// Options for finding the pipeline in a trace. `request` must outlive the parsing.
 
 /// Adds --mesh and --mesh-order.
 void addMeshOptions(Command command, RecogniseRequest& request);
 /// Adds --rules and the mesh options.
 void addNameOptions(Command command, RecogniseRequest& request);
-/// Adds the options above and the schedule options, whose sizes may be omitted.
+/// Adds the options above and the schedule options; the sizes may be omitted.
 void addRecogniseOptions(Command command, RecogniseRequest& request);
 
-/// Loads a run from files and shows the progress. If the files contain no pipeline, prints their problems before the
-/// error, because they may be its cause.
+/// Loads a run from files and shows the progress. If the files contain no pipeline, prints the problems in them before
+/// the error that these may have caused.
 [[nodiscard]] Result<Run> loadWatched(const std::vector<std::string>& files, const LoadOptions& known_of);
 
 } // namespace bubblescope::cli

@@ -13,11 +13,11 @@ namespace bubblescope::cli {
 /// Unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
-/// Such as "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left". For work without a unit, shows the elapsed time.
+/// Such as "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left". For work without a unit, shows only the elapsed time.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 
-/// Shows the progress, rate and remaining time of a job on stderr while the object exists, after a short delay. The
+/// After a short delay, shows the progress, rate and remaining time of a job on stderr while the object exists. The
 /// line is removed at the end. Shows nothing if stderr is not a terminal.
 class ProgressWatch {
 public:

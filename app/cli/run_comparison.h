@@ -14,7 +14,7 @@ namespace bubblescope::cli {
 struct Comparison {
     const ScheduleRequest& schedule; ///< the first schedule, if specified in the request
     std::vector<std::string> names;  ///< the other schedules: NAME, NAME/FLAVOR or /FLAVOR
-    /// Specifies the first schedule's layers per chunk. Default: the smallest number that all can divide evenly.
+    /// Specifies the first schedule's layers per chunk. Default: the smallest number that suits all schedules.
     const ModelOptions& model;
 };
 

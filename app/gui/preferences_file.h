@@ -4,11 +4,11 @@
 
 namespace bubblescope::gui {
 
-/// QSettings in a JSON file. A failed write keeps the old file: Qt's own formats ignore errors of the last write before
-/// the file is replaced, so a full disk empties them (as of Qt 6.8).
+/// QSettings in a JSON file. A failed write keeps the old file. Qt's own formats ignore errors of the last write before
+/// the file is replaced, so a full disk leaves an empty file (as of Qt 6.8).
 [[nodiscard]] QSettings::Format preferencesFormat();
 
-/// Makes preferencesFormat() the default of QSettings and copies the settings of earlier versions. To be called after
+/// Makes preferencesFormat() the default of QSettings and copies the settings of earlier versions. Must be called after
 /// the application's name is set.
 void usePreferencesFile();
 

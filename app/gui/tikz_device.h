@@ -16,7 +16,7 @@ public:
     ~TikzDevice() override;
 
     [[nodiscard]] QPaintEngine* paintEngine() const override;
-    /// True if bitmaps were drawn. They are missing in the document.
+    /// True if bitmaps were drawn. Bitmaps are missing from the document.
     [[nodiscard]] bool hasBitmaps() const;
     /// Returns the document. Must be called after the painter has ended.
     [[nodiscard]] QByteArray takeDocument();

@@ -36,7 +36,7 @@ struct TraceTab {
 [[nodiscard]] TraceTab tabOf(const QStringList& paths, SessionPtr session, Taught taught);
 /// Last component of the first path.
 [[nodiscard]] QString nameOfTrace(const QStringList& paths);
-/// Title in the tab bar, which indicates if only a part of the trace is shown.
+/// Title in the tab bar, which indicates whether only a part of the trace is shown.
 [[nodiscard]] QString titleOf(const TraceTab& tab);
 
 /// Removes data that becomes invalid when the complete trace is loaded.

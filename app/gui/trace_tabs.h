@@ -179,7 +179,7 @@ private:
     int current_ = 0;
 };
 
-/// Asks the user if a session should replace the open tabs, and opens the session.
+/// Asks the user whether a session should replace the open tabs, and opens the session.
 void askAboutSession(QWidget& window, TraceTabs& tabs, const QString& file);
 
 } // namespace bubblescope::gui

@@ -50,7 +50,7 @@ private:
     std::vector<FileActivity> activity_;  ///< for a trace without a pipeline
 };
 
-/// Converts a document to JSON, and to the text that the command line prints.
+/// Converts a document to a pair: JSON, and the text that the command line prints.
 [[nodiscard]] pybind11::tuple answerOf(const report::Section& document);
 
 void addRunClass(pybind11::module_& module);

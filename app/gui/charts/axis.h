@@ -11,7 +11,7 @@ struct Axis {
     double high = 1;
     bool clipped = false; ///< true if some values are outside the range; the chart marks them
 
-    /// 0 at `low`, 1 at `high`, and outside of [0, 1] for clipped values.
+    /// 0 at `low`, 1 at `high`, and outside [0, 1] for clipped values.
     [[nodiscard]] double fraction(double value) const { return (value - low) / (high - low); }
 };
 

@@ -73,7 +73,7 @@ class BarChart : public QAbstractScrollArea {
 public:
     BarChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns the colour of a piece, or the HTML tooltip of a part.
+    /// Functions for the look: Colour returns the colour of a piece, ToolTip the HTML tooltip of a part.
     using Colour = std::function<QColor(const Theme&, int piece)>;
     using ToolTip = std::function<QString(int bar, int part)>;
     void setLook(Colour colour, ToolTip tool_tip);

@@ -61,7 +61,7 @@ public:
         int rounds = 0;
         TimeNs makespan{0};
         TimeNs bound{0};
-        std::optional<ExplorerResult> better; ///< an order, if it is shorter than the order from the previous take()
+        std::optional<ExplorerResult> better; ///< an order shorter than the one from the previous take(), if any
     };
     void put(State state);
     /// Returns nothing unless put() was called since the last take().

@@ -35,7 +35,7 @@ public:
         using Answer = std::invoke_result_t<Work&, JobControl&>;
         static_assert(std::is_nothrow_move_constructible_v<Answer>, "QFuture would copy the result");
         mustStartThreads();
-        /// Stores an exception without allocating memory. QFuture would allocate even for std::bad_alloc.
+        /// Stores an exception without allocating memory. QFuture would allocate memory even to store std::bad_alloc.
         struct Outcome {
             std::optional<Answer> answer;
             std::exception_ptr failure;

@@ -36,7 +36,7 @@ public:
 
     [[nodiscard]] bool active() const { return active_; }
     [[nodiscard]] const LiveTarget& target() const { return target_; }
-    /// The latest snapshot; null before the first. After the watch, it remains until another session is opened.
+    /// The latest snapshot; null before the first. Remains after the watch until another session is opened.
     [[nodiscard]] const LiveSnapshotPtr& snapshot() const { return snapshot_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);

@@ -92,7 +92,7 @@ class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
-    /// Maximum ops in the session of a snapshot, because a worker copies the session and the views traverse it.
+    /// Maximum number of ops in a snapshot's session, which a worker copies and the views traverse.
     static constexpr std::size_t kMaxSessionOps = 400'000;
 
     /// A monotonic clock, by default CLOCK_MONOTONIC; tests use a different one.

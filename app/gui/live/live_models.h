@@ -51,7 +51,7 @@ public:
 
     using ColumnModel::ColumnModel;
 
-    /// Updates the rows: inserts new causes and removes causes without remaining alerts. Other rows are unchanged.
+    /// Updates the rows: inserts new causes and removes causes that have no alerts left. Other rows are unchanged.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveCause& at(int row) const { return causes_[static_cast<std::size_t>(row)]; }
 

@@ -26,8 +26,8 @@ struct RunPlan {
 /// PATH.
 [[nodiscard]] QString commandLineProgram();
 
-/// Runs one command line at a time. Lives on the GUI thread. Blocks it only on exit, for up to three seconds until a
-/// running process has ended.
+/// Runs one command line at a time. Lives on the GUI thread. Blocks that thread only on exit, for at most three
+/// seconds, while a running process ends.
 class RunProcess : public QObject {
     Q_OBJECT
 

@@ -54,7 +54,7 @@ public:
     /// The critical path of the step. Until the diagnosis of the step is available, the captions here and in causeOf()
     /// state that it is pending.
     [[nodiscard]] const Path& criticalPath();
-    /// Ops and transfers on all ranks for the micro-batch of an op or transfer.
+    /// Ops and transfers on all ranks that belong to the micro-batch of the given op or transfer.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
     /// Cause of a rank's wait in a bubble; see waitChain().
     [[nodiscard]] const Path& causeOf(const ItemRef& bubble);

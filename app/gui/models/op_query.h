@@ -63,7 +63,7 @@ enum class QueryScope : std::uint8_t { All, Slices };
 ///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"
 ///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
 ///   name=TEXT, or a word on its own              a part of a slice's name
-/// Several kinds are combined: "send receive". Case does not matter. Errors: Usage, naming the word.
+/// Several kinds are combined: "send receive". Case does not matter. Errors: Usage, naming the invalid word.
 [[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope = QueryScope::All);
 
 [[nodiscard]] bool accepts(const std::vector<RowFilter::Span>& spans, int number);

@@ -96,7 +96,7 @@ struct RowFacts {
 /// A row of the timeline: a line, or the header of a group or of a line's pinned tracks.
 struct PlannedRow {
     int line = -1;  ///< −1 for a header
-    int group = -1; ///< coordinate along RowChoice::group; −1 for pinned rows and without groups
+    int group = -1; ///< coordinate along RowChoice::group; −1 for pinned rows, or if rows are not grouped
     int lines = 0;  ///< for a header: number of lines in the group
     bool folded = false;
     bool pinned = false;

@@ -137,8 +137,8 @@ public:
     /// it.
     void completeSession(SessionPtr session);
     /// Saves the view. restore() requires the session of the snapshot, ignores invalid parts, and clears the history.
-    /// If the snapshot has no range, restore() shows the same range as setSession(). If it has no step, restore()
-    /// selects the step at the range.
+    /// If the snapshot has no range, restore() shows the same range as setSession(). If the snapshot has no step,
+    /// restore() selects the step at the range.
     [[nodiscard]] ViewSnapshot snapshot() const;
     void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` the current step and zooms to it.
@@ -194,7 +194,7 @@ public:
     /// Requests the diagnosis of a step, which a worker thread computes if necessary; emits diagnosisMade() afterwards.
     /// The request is cancelled by the next request, or when the session, the step or the selection changes. Selecting
     /// a bubble and drawing the critical path request the diagnosis automatically. Diagnoses are computed one at a
-    /// time, and only as long as they are needed.
+    /// time, and only while they are needed.
     void diagnose(int step);
 
 signals:

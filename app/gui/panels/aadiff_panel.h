@@ -52,8 +52,8 @@ private:
 };
 
 /// Results of the A/A checks in a run, and a plan of the checks that fit into its bubbles: slots, checks, and the
-/// number of steps until every op of every chunk is checked. A run without checks has only the plan. A click on a slot
-/// or a cell shows it on the timeline. The plan is computed when the panel is first visible.
+/// number of steps until every op of every chunk is checked. For a run without checks, only the plan is shown. A click
+/// on a slot or a cell shows it on the timeline. The plan is computed when the panel is first visible.
 class AadiffPanel : public QWidget {
     Q_OBJECT
 

@@ -28,7 +28,7 @@ class AccountingPanel : public QWidget {
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns the chart, after updating it in case the panel is hidden.
+    /// Updates the chart if the panel is hidden, and returns it.
     [[nodiscard]] BarChart& chart();
 
 private:

@@ -24,7 +24,7 @@ class AnomalyPanel : public QWidget {
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns the table, after updating it in case the panel is hidden.
+    /// Updates the table if the panel is hidden, and returns it.
     [[nodiscard]] QTableView& table();
     /// Selects the finding at this index of the report.
     void choose(std::size_t finding);

@@ -23,7 +23,7 @@ class BubblePanel : public QWidget {
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Returns the table, after updating it in case the panel is hidden.
+    /// Updates the table if the panel is hidden, and returns it.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 

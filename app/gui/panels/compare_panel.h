@@ -31,9 +31,9 @@ struct SavedComparison {
     bool below = false;       ///< true if the other run was drawn below the open run
 };
 
-/// Table of the differences between the open run and another run, sorted by cost, with filters. Optionally draws the
-/// other run's step with the same number below the open run and colours ops that differ. A click on a measure shows its
-/// items on the timeline.
+/// Table of the differences between the open run and another run, sorted by cost, with filters. Below the open run,
+/// optionally draws the other run's step with the same number and colours ops that differ. A click on a measure shows
+/// its items on the timeline.
 class ComparePanel : public QWidget {
     Q_OBJECT
 

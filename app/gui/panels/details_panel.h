@@ -35,7 +35,7 @@ private:
     QLabel* note_;
     QGridLayout* grid_;
     QToolButton* more_;
-    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< widgets are reused; the rest is hidden
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< widgets are reused; unused ones are hidden
 };
 
 } // namespace bubblescope::gui

@@ -51,8 +51,8 @@ protected:
     }
 };
 
-/// Sets text that changes often, such as a count. To avoid a layout of the complete window, the label keeps its size as
-/// long as the text fits and is not much shorter. In a column layout, the label needs an alignment.
+/// Sets text that changes often, such as a count. To avoid laying out the complete window again, the label keeps its
+/// size as long as the text fits and is not much shorter. In a column layout, the label needs an alignment.
 inline void setSteadyText(QLabel& label, const QString& text) {
     if (label.text() == text) return;
     label.setText(text);

@@ -49,7 +49,7 @@ class LaneCursor {
 public:
     LaneCursor(const Lane& lane, TimeNs begin);
 
-    /// Advances to `to`. Returns the time that the lane is busy until then.
+    /// Advances to `to`. Returns the busy time of the lane since the previous position.
     TimeNs advance(TimeNs to) {
         before_ = next_;
         next_ = lane_.firstStartingFrom(to, next_);

@@ -48,7 +48,7 @@ inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
 /// Draws strips, as many row names as fit, and in vector formats also the ops and bubbles of compact rows. In images,
-/// RowPainter draws these.
+/// RowPainter draws these ops and bubbles.
 class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);

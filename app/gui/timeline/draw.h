@@ -25,7 +25,7 @@ void drawRuler(QPainter& painter, const Theme& theme, const std::vector<Tick>& t
 /// Draws an arrow, with a head at the end unless the line is only a few pixels long.
 void drawArrow(QPainter& painter, const QLineF& line, const QColor& colour, double width);
 
-/// Draws the triangle that shows if a row is unfolded.
+/// Draws the triangle that shows whether a row is unfolded.
 void drawFold(QPainter& painter, const Theme& theme, bool open, const QPointF& centre);
 
 /// Draws a frame around an item.

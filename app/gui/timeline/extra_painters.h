@@ -36,7 +36,7 @@ private:
 /// Draws visible arrows and paths over the ops.
 class FlowPainter {
 public:
-    /// Maximum number of arrows. If there are more, a line of text replaces them.
+    /// Maximum number of arrows. If there are more arrows, a line of text replaces them.
     static constexpr std::size_t kMaxArrows = 1500;
 
     /// `edge` is the edge of the plot for captions, top or bottom. `captions` is the number of captions that another

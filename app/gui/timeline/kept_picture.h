@@ -15,8 +15,8 @@ namespace bubblescope::gui {
 /// only these parts have to be drawn on top of it.
 ///
 /// Copying a large image into the window takes a third of the time for a frame. An image that changes in every frame is
-/// therefore painted directly into the memory of the window, and painted again when it is first needed unchanged. GUI
-/// thread only.
+/// therefore painted directly into the memory of the window, and painted into the cache only when the same image is
+/// needed again. GUI thread only.
 class KeptPicture {
 public:
     /// Draws the image at the painter's origin. `version` must be different for different content. `whole` is true if
@@ -40,8 +40,8 @@ public:
     /// logical pixels. The column extends to the bottom of the view.
     KeptNames(const QPoint& corner, int width) : corner_(corner), width_(width) {}
 
-    /// Copies the names into the image of a view. Returns false if this `version` is not cached. It must change when
-    /// content or style changes. A painter may be active on the image.
+    /// Copies the names into the image of a view. Returns false if this `version` is not cached. The version must
+    /// change when content or style changes. A painter may be active on the image.
     [[nodiscard]] bool show(QImage& image, std::uint64_t version) const;
     /// Caches the names from an image. `version` must not be 0.
     void keep(const QImage& image, std::uint64_t version);

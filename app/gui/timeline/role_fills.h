@@ -36,7 +36,7 @@ public:
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
     /// Draws the parts of a piece, blended into one colour, over the full `height` of the band.
     void blend(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom, int height) const;
-    /// Draws a shape over the full height of the band, with or without the band depending on the width.
+    /// Draws a shape over the full height of the band: narrow shapes as columns of the band, wide ones directly.
     void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
     /// Mean colour of a column of `height`, whose empty part has the background colour.

@@ -73,7 +73,7 @@ protected:
 
     ThemeManager& themes_;
     std::uint64_t version_ = 1;       ///< version of the cached image without the parts that depend on the mouse
-    std::uint64_t names_version_ = 1; ///< version of the row names in it
+    std::uint64_t names_version_ = 1; ///< version of the row names in the cached image
 
 private:
     VisibleRange* range_ = nullptr;

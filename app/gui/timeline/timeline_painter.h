@@ -31,7 +31,7 @@ struct TimelineFrame {
     std::optional<MeshAxis> group{}; ///< axis along which rows are grouped
     bool names = true;               ///< true if row names must be painted; false if they come from a cache
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
-    bool pinned = false;                             ///< true for the pinned rows, which are drawn on top of the rest
+    bool pinned = false;                             ///< true for the pinned rows, which are drawn on top of the others
     int caption_top = 0;                             ///< below the ruler: top of the captions for the complete view
     PixelCanvas* pixels = nullptr;                   ///< pixels of the image; null for vector formats
     LabelCache* labels = nullptr;                    ///< for text in `font`; null for vector formats, like the next
