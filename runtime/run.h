@@ -58,7 +58,7 @@ struct RunSummary {
     std::int64_t late_ops = 0;        ///< number of ops whose end moved because they exceeded the tolerance
     TimeNs max_lateness{0};
     std::vector<MemoryUse> memory;          ///< memory use of each rank when its total was largest
-    std::vector<OrderChange> order_changes; ///< changes of the order in a run that adapts
+    std::vector<OrderChange> order_changes; ///< changes to the order, if the run may change it
     std::int64_t dropped_records = 0;       ///< number of records lost because a ring was full
     std::vector<std::filesystem::path> files;
     std::optional<profiler::KernelCounts> kernels; ///< set if the run recorded device activity

@@ -44,7 +44,7 @@ public:
     ~RunChecks();
 
     [[nodiscard]] AttachHook attach();
-    /// Makes this rank, one of `ranks` processes, ask the other processes by mail if the transport carries mail.
+    /// If the transport carries mail, makes this rank, one of `ranks` processes, ask the other processes by mail.
     void askProcesses(Transport& transport, int ranks);
     [[nodiscard]] RunSummary::Checks summary() const;
 

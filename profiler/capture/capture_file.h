@@ -40,7 +40,7 @@ struct CaptureFileInfo {
 };
 
 /// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Above four
-/// parts the oldest is removed. Each part can be read alone. No file is created before the first event. Not
+/// parts the oldest is removed. Each part can be read on its own. No file is created before the first event. Not
 /// thread-safe.
 class CaptureFile {
 public:
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
     /// True if the data of a failed flush must be written before newer data.
     [[nodiscard]] bool isStuck() const { return !unwritten_.empty(); }
-    /// Number of bytes waiting for a flush, and the maximum that keeps all parts within the size limit.
+    /// Number of bytes waiting for a flush; mostWaiting() is the limit that keeps all parts within the size limit.
     [[nodiscard]] std::size_t waiting() const { return encoder_.bytes().size(); }
     [[nodiscard]] std::size_t mostWaiting() const;
 

@@ -30,7 +30,7 @@ public:
     void take(std::uint32_t tid, const HostRecord& record, TimeNs time, bool after_gap);
 
     /// Called for each completed outermost range of ops that is not a step. These ranges are in the domain of ops or,
-    /// until that domain is used, in the default domain, where frameworks with NVTX mark their ops.
+    /// until that domain is used, in the default domain, where frameworks that use NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 

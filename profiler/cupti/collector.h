@@ -104,8 +104,8 @@ public:
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts recording. Does nothing if another tool uses CUPTI. `notice` receives a message for the user if nothing
-    /// or not everything is recorded.
+    /// Starts recording. `notice` receives a message for the user
+    /// if some or all activities cannot be recorded.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
     /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit, it
     /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI has been loaded.

@@ -23,7 +23,7 @@ namespace bubblescope::profiler {
 struct RecorderConfig {
     std::filesystem::path dir;           ///< created if missing; files of an earlier run in this folder are replaced
     RunInfo info;                        ///< describes a mesh of info.pp * info.dp * info.tp ranks
-    std::vector<Rank> ranks;             ///< ranks recorded here, as numbers in the whole run; empty = all
+    std::vector<Rank> ranks;             ///< global ranks recorded here; empty = all
     ProcessInfo process = thisProcess(); ///< the recording process
     std::size_t ring_capacity = std::size_t{1} << 14; ///< capacity in records per rank
     /// Maximum time for which a record is only in memory, where it is lost if the process is killed. Rings that fill

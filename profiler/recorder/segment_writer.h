@@ -48,7 +48,7 @@ struct SegmentName {
 [[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
 /// Writes the trace files of one rank. Slices have the names in core/timeline/trace_names.h and are appended in
-/// batches. Each file can be read alone. Not thread-safe.
+/// batches. Each file can be read on its own. Not thread-safe.
 class TraceSegmentWriter {
 public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
@@ -57,7 +57,7 @@ public:
     /// The files of a rank in a folder, in the order of writing.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
-    /// `rank` is the number in the whole run, in a mesh of pp × dp × tp ranks in which tp varies fastest. Creates
+    /// `rank` is the global rank, in a mesh of pp × dp × tp ranks in which tp varies fastest. Creates
     /// `dir`/rank<R>.pftrace, or replaces the file of an earlier run, and writes its beginning: tracks, clocks, and the
     /// description of the run and its host. Error: Run, naming the file.
     [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
@@ -117,7 +117,7 @@ private:
     void encode(const SliceRecord& record);
 
     perfetto::PacketFile file_;
-    Rank rank_; ///< number in the whole run
+    Rank rank_; ///< global rank in the run
     RunInfo info_;
     ProcessInfo process_;
     perfetto::SegmentLimits limits_;

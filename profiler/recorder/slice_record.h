@@ -174,7 +174,7 @@ struct SliceRecord {
 
 private:
     [[nodiscard]] static std::uint64_t bitsOf(TimeNs time) { return std::bit_cast<std::uint64_t>(time.count()); }
-    /// Packs two four-byte values into a word, and unpacks one of them.
+    /// Packs two four-byte values into a word; half() unpacks one of them.
     [[nodiscard]] static std::uint64_t pair(std::int32_t low, std::int32_t high) {
         return std::uint64_t{std::bit_cast<std::uint32_t>(high)} << 32U | std::bit_cast<std::uint32_t>(low);
     }

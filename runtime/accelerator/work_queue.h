@@ -40,7 +40,7 @@ public:
     }
 
 protected:
-    /// Waits for the work of a stream and destroys it.
+    /// Waits for the work of a stream, then destroys the stream.
     static void end(Accelerator& device, Accelerator::Stream stream) noexcept {
         try {
             device.finish(stream);

@@ -105,8 +105,8 @@ public:
     /// Marks that the op has reached a sum. Call it before the op's part is handed over.
     void beginSum();
     /// Adds the parts of this rank and of the other ranks in order, and makes the work queued afterwards wait
-    /// for the sum. With a latency, the sum is available at the earliest `latency` after the last part was
-    /// computed.
+    /// for the sum. With a latency, the sum is available no earlier
+    /// than `latency` after the last part was computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
     [[nodiscard]] Tensor handOver(Tensor tensor);

@@ -28,7 +28,7 @@ struct ShippedLayer {
 };
 
 /// Passes layers between ranks that execute each other's computations. Questions decide a verdict and require an
-/// answer; offers fill idle time and require none. Ranks are numbered over the whole run. Each function is called on
+/// answer; offers fill idle time and require none. Ranks are numbered across the whole run. Each function is called on
 /// the thread of the rank that it names or concerns.
 class CheckBroker {
 public:
@@ -70,13 +70,13 @@ public:
     [[nodiscard]] virtual std::shared_ptr<Question> nextQuestion(Rank rank) = 0;
     virtual void answer(const std::shared_ptr<Question>& question) = 0;
     /// The reply to a question that was asked before the end of this step. The broker forgets the question if the reply
-    /// is Answered or Never. May wait until `ended` is set if all ranks of the broker make this call.
+    /// is Answered or Never. If all ranks of the broker make this call, it may wait until `ended` is set.
     [[nodiscard]] virtual Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) = 0;
 
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
     [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
     virtual void offer(Rank from, ShippedLayer layer) = 0;
-    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is no such offer.
+    /// Among other ranks' offers that cost at most `most`: the oldest, with its rank; nothing if there is none.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
     /// The results of a rank's offers since the last call.

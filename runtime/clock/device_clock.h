@@ -11,8 +11,8 @@ namespace bubblescope::runtime {
 /// The times during which one rank's compute device is busy.
 ///
 /// If the clock is paced, the device is emulated. An op begins when its input has arrived and the device is
-/// free, both on the emulated clock, and ends after its nominal time. During that time the host does the
-/// maths, and then holds the rank until the op's end. Hosts are not punctual, because threads wake late and
+/// free, both on the emulated clock, and ends after its nominal time. The host does the maths during that time, then
+/// holds the rank until the op's end. Hosts are not punctual, because threads wake late and
 /// share cores. As long as the maths is done within the tolerance after the nominal end, the emulated times do
 /// not change, so lateness does not accumulate from op to op. If the maths takes longer, the op ends when the
 /// host has finished. If the host sleeps too long after the computation, the op does not become longer,
@@ -21,7 +21,7 @@ namespace bubblescope::runtime {
 ///
 /// If the clock is not paced, every op takes the host's time.
 ///
-/// All times have the origin of the host clock. Used by one thread; `aborted` may be set by others.
+/// All times have the origin of the host clock. Used by one thread; other threads may set `aborted`.
 class DeviceClock {
 public:
     struct End {

@@ -16,8 +16,8 @@ namespace bubblescope::runtime {
 /// thread.
 class DeviceOps {
 public:
-    /// Binds the calling thread to the device. `rank` is the number in the whole run; `kernels`, if not null, is
-    /// notified of everything that the rank launches. References must outlive the object.
+    /// Binds the calling thread to the device. `rank` is the global rank; `kernels`, if not null, is notified of
+    /// everything that the rank launches. References must outlive the object.
     DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 

@@ -106,12 +106,12 @@ struct EngineResult {
 /// arrived, and they end together. In paced runs the pair takes CostModel::overlapped, or the sum of both
 /// times.
 ///
-/// Each rank runs its list. Then all ranks run an optimizer op. It begins on all of them when the last gradient on any
-/// rank is complete, as clipping by the global norm requires. It therefore follows the pipeline and fills no bubble. If
-/// two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before the optimizer op.
-/// The exchange takes a transfer's latency. The gradients are summed in the order of DataPlan, so that the copies stay
-/// equal. The next step begins at the same time on all ranks, when all optimizer ops have ended. In paced runs an op
-/// without a nominal time, such as the optimizer by default, takes the host's time.
+/// Each rank runs its list. Then all ranks run an optimizer op. The optimizer begins on all of them when the last
+/// gradient on any rank is complete, as clipping by the global norm requires. It therefore follows the pipeline and
+/// fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before
+/// the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of DataPlan, so
+/// that the copies stay equal. The next step begins at the same time on all ranks, when all optimizer ops have ended.
+/// In paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
 /// rank; ops use the version of the weights that the order gives their micro-batch, and each update has its own data.

@@ -126,7 +126,7 @@ struct RankContext {
     const Schedule& schedule;
     const CostModel& times; ///< nominal
     const RankFaults& faults;
-    Rank world; ///< rank in the whole run
+    Rank world; ///< global rank in the run
     const RunMesh& mesh;
     MeshPlace place;
     profiler::RecordRing* ring;     ///< destination of the rank's records; null = none

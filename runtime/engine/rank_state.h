@@ -68,7 +68,7 @@ struct RunState {
     CurrentOrder order;
     /// The latest even step and the latest odd step as executed by ranks of the first replica, for
     /// EngineParts::next_order. Each rank writes its own lists. There are two lists, because other ranks begin a step
-    /// while the first rank still reads the previous one.
+    /// while the first rank still reads the lists of the previous step.
     std::array<StepTimeline, 2> observed;
     JobControl& control;
     /// The number of the last step plus one. If the run must end early, a rank that enters a step makes that step the

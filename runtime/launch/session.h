@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// This process's participation in a job of several processes, for the duration of main(). Starts MPI if a launcher
+/// This process's participation in a job with several processes, for the duration of main(). Starts MPI if a launcher
 /// started the process and the program was built with MPI; a program that was started directly never uses MPI. There is
 /// at most one session, on the main thread.
 class LaunchSession {
@@ -48,7 +48,7 @@ private:
     int size_;
 };
 
-/// True if this program supports jobs of several processes.
+/// True if this program supports jobs with several processes.
 [[nodiscard]] bool builtWithMpi();
 
 /// Holds MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.

@@ -83,7 +83,7 @@ private:
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
     /// Waits until all processes of the job have connected. Errors: Run after at most `patience`, naming the missing
-    /// processes; Usage if two jobs meet or processes disagree.
+    /// processes; Usage if processes belong to different jobs or disagree.
     [[nodiscard]] static Result<std::unique_ptr<TcpTeam>> join(const TcpJob& job, std::chrono::nanoseconds patience);
 
     [[nodiscard]] int rank() const override { return rank_; }

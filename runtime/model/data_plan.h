@@ -57,7 +57,7 @@ struct StageTask {
     /// By sample, for an order that updates weights within the step (core/schedule/weight_versions.h); otherwise
     /// empty.
     std::vector<int> update_of{};  ///< the update that applies the sample's gradient
-    std::vector<int> version_of{}; ///< number of this step's updates in the weights that the sample's ops use
+    std::vector<int> version_of{}; ///< number of this step's updates already applied to the weights of the sample's ops
 
     /// Updates per step.
     [[nodiscard]] int updates() const { return update_of.empty() ? 1 : update_of.back() + 1; }

@@ -20,7 +20,7 @@ namespace bubblescope::runtime {
 ///                           I's 2nh + 12nh/t (and parts of a sum, as for F) and
 ///                           W's gradients, which are as large as the weights, plus nh + 4nh/t
 ///
-/// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transfer, and the optimizer's
+/// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transit, and the optimizer's
 /// step. The optimizer's step runs when no activations are held. It needs two more copies of the gradients, and three
 /// for each other copy of the model with which gradients are exchanged.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);

@@ -18,7 +18,7 @@ BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 /// running on the GPU, such as a transfer whose peer has not arrived.
 [[nodiscard]] cudaError_t loadKernels();
 
-/// Writes the GPU's nanosecond timer.
+/// Writes the value of the GPU's nanosecond timer.
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
 /// Keeps one GPU thread polling the timer until `length` ns after the time in `since`.
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream);

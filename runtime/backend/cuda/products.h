@@ -17,7 +17,7 @@ namespace bubblescope::runtime {
 /// loading takes 70 ms and 250 MB of memory, and the program must start on machines without it.
 class CublasLt {
 public:
-    /// Throws if the library is not found. Loads it once per process.
+    /// Throws if the library is not found. Loads the library once per process.
     [[nodiscard]] static const CublasLt& get();
 
     decltype(&::cublasLtCreate) create;
@@ -45,7 +45,7 @@ private:
 
 /// Matrix products on one GPU, bit-identical for equal shapes. The algorithm is chosen once per shape, among those that
 /// need only a fixed workspace and do not split sums between blocks. The choice does not depend on whether the product
-/// is added to its result, or on the number of processors that it may use.
+/// is added to previous content, or on the number of processors that it may use.
 class Products {
     class Setup;
     using Key =
