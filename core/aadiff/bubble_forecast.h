@@ -12,7 +12,7 @@
 namespace bubblescope {
 
 /// Forecasts the length of a rank's next bubble as the shortest of the recent bubbles at the same place in the step.
-/// Does not use their mean, because a check that ends too late delays all ranks. Lengths may be measured from any
+/// Does not use the mean, because a check that ends too late delays all ranks. Lengths may be measured from any
 /// moment that is the same in every step, such as the step's start. Not thread-safe.
 class BubbleForecast {
 public:

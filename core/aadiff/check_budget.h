@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Interval in steps between runs of work that costs `cost`, chosen so that its mean cost per step is at most
-/// `allowed`: `least` times a power of two, up to 1,024.
+/// Interval in steps at which to do work that costs `cost`: `least` times a power of two, up to 1,024, such that the
+/// mean cost per step is at most `allowed`.
 [[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
     constexpr int kLongest = 1024;
     int interval = least;
@@ -22,12 +22,12 @@ namespace bubblescope {
 }
 
 /// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
-/// share of the time on average. All of the first steps do the work, to measure its cost; after that, only steps whose
-/// number is a multiple of a power of two do it. Steps that rarely do the work are therefore also steps of ranks and
-/// runs that do it more often. Not thread-safe; the caller passes all times in.
+/// share of the time on average. The first steps all do the work, to measure its cost; after that, only multiples of a
+/// power of two do it. Ranks and runs that do the work rarely therefore do it in steps in which the others do it, too.
+/// Not thread-safe; the caller passes all times in.
 class CheckCost {
 public:
-    static constexpr int kTried = 4; ///< number of first steps, which always do the work; step 0 is a warm-up
+    static constexpr int kTried = 4; ///< number of steps at the start that all do the work; step 0 is a warm-up
 
     /// With a `share` of 1 or more, every step does the work.
     explicit CheckCost(double share) : share_(share) {}
@@ -41,9 +41,9 @@ public:
     }
     /// True if the current step does the work.
     [[nodiscard]] bool done() const { return done_; }
-    /// Records that the work took `time` of an op of the current step.
+    /// Records that the work took `time` within an op of the current step.
     void spend(TimeNs time) { spent_ += time; }
-    /// Number of steps per step that does the work.
+    /// Interval in steps between two steps that do the work.
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -71,12 +71,12 @@ private:
     int interval_ = 1;
 };
 
-/// Chooses the steps of a run that run checks. Meant for runs in which the host queues work ahead of a device, so that
-/// the cost of checks is visible only in whole steps. Apart from the very first step, no step runs checks until bubble
-/// lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After that,
-/// checks run only so often that the mean step time exceeds that of steps without checks by at most a given share. At
-/// least every other step runs without checks, to measure bubble lengths. Steps with checks have numbers that are
-/// multiples of a power of two; see CheckCost. Not thread-safe.
+/// Chooses the steps of a run in which checks run. Meant for runs in which the host queues work ahead of a device, so
+/// that the cost of checks shows only in step times. Apart from the very first step, no step runs checks until
+/// bubble lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After
+/// that, checks run only so often that the mean step time exceeds that of steps without checks by at most a given
+/// share. At least every other step runs without checks, to measure bubble lengths. Steps with checks have numbers that
+/// are multiples of a power of two; see CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< number of steps until bubble lengths are known
@@ -95,7 +95,7 @@ public:
     }
     /// True if the current step runs checks.
     [[nodiscard]] bool done() const { return done_; }
-    /// True if a later step is expected to run checks.
+    /// True if `step`, which may be in the future, is due to run checks.
     [[nodiscard]] bool isDue(int step) const {
         return !limits() || step == 0 || (step >= kFirst && step % interval_ == 0);
     }

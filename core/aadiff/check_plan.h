@@ -38,7 +38,7 @@ struct CheckPlan {
     std::vector<Column> columns;
     std::vector<Unit> units; ///< sorted by rank, with one entry per column
     TimeNs idle{0};          ///< over all places
-    TimeNs checked{0};       ///< per step, over all ranks
+    TimeNs checked{0};       ///< cost of checks per step, summed over all ranks
     std::optional<int> full; ///< steps until all units are checked; none if some are never checked
     double coverable = 0;    ///< fraction of the units that the plan checks at some point
 

@@ -58,9 +58,9 @@ struct CheckedStep {
 /// re-execute in bubbles, compares digests, and determines verdicts.
 ///
 /// The plan is the same as that of `aadiff plan` for the ops as executed, and no op is delayed. A check is requested in
-/// its planned bubble, or in a later bubble of the same step, if the rest of the bubble is long enough. The rest of the
-/// bubble is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use from
-/// one thread at a time; the caller passes all times in.
+/// its planned bubble, or in a later bubble of the same step, if the time left in the bubble is sufficient. The time
+/// left is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use
+/// from one thread at a time; the caller passes all times in.
 class CheckSession {
 public:
     struct Config {
@@ -159,7 +159,7 @@ private:
     CheckSessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
-    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest checks of one layer
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest single-layer checks
     BubbleForecast bubbles_;                                        ///< by the op after the bubble
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;

@@ -65,15 +65,15 @@ struct DigestComparison {
 };
 
 /// Compares the results of two runs, independently of their schedules and numbers of ranks. A value is identified by
-/// step, part of the step, micro-batch, slice of the sequence, layer and tensor, regardless of whether backwards are
-/// split, and by replica and tensor-parallel rank if both runs have the same number of them. If the numbers of replicas
+/// step, part of the step, micro-batch, slice of the sequence, layer and tensor, plus replica and tensor-parallel rank
+/// if both runs have the same number of them; split backwards make no difference. If the numbers of replicas
 /// differ, micro-batches are numbered across replicas, starting with those of the first replica.
 ///
 /// The order and extent of differences are based on dependencies rather than time. A forward of a micro-batch depends
 /// on the forwards of lower layers (and of earlier slices of the sequence). A backward depends on all forwards and on
-/// the backwards of higher layers, but not on their weight gradients. The optimizer depends on all gradients of its
-/// step, since a common norm may scale them; a forward of the next step depends on the weights of its own layer and of
-/// lower layers. A difference counts as explained if a value on which it depends also differs.
+/// the backwards of higher layers, but not on the weight gradients of these layers. The optimizer depends on all
+/// gradients of its step, since it may clip them by their norm; a forward of the next step depends on the weights of
+/// its own layer and of lower layers. A difference counts as explained if a value on which it depends also differs.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

@@ -42,7 +42,7 @@ struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< index in the whole model; none if no record lists the layers of its stage
+    std::optional<int> layer; ///< index across the model; none if no record lists the layers of its stage
     CheckCounts counts;       ///< replays of the unit by its own rank or by another rank
     int last_step = -1;       ///< last step in which a check of the unit ended
 
@@ -55,7 +55,7 @@ struct CheckCoverage {
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
     TimeNs work{0};     ///< time of all ops except optimizers in the run's steps, on all ranks
     TimeNs replayed{0}; ///< part of `work` that was re-executed and compared with the first execution
-    int devices = 0;    ///< number of ranks of the whole run
+    int devices = 0;    ///< number of ranks in the run
     int steps = 0;      ///< number of distinct step numbers among the run's timelines
 
     [[nodiscard]] std::int64_t unitsThatAre(Covered state) const;
@@ -133,7 +133,7 @@ struct FaultRange {
     double high = 0;
 };
 
-/// Expected faults of a run on `devices`, and those detected by checks that re-execute `fraction` of its work.
+/// Expected faults on `devices` devices, and those detected by checks that re-execute `fraction` of the work.
 ///
 /// Assumes that a fault affects a single op, checked or not, with a probability proportional to compute time. A fault
 /// is then detected with the probability that its op is re-executed, which is `fraction`:

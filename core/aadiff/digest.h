@@ -21,9 +21,9 @@
 /// The terms may be added in any order, and by any number of threads that each add some of them. The type of the
 /// elements is irrelevant: equal digests mean equal bits, −0 and +0 differ, and NaNs are compared by their bits.
 ///
-/// Every change within a single word is detected, since different words have different terms at the same index. Changes
-/// in several words are missed only if the changes of their terms cancel out, which has a probability of 1 in 2^64 if
-/// mix is random. The digest protects against faulty hardware, but not against deliberate manipulation.
+/// Every change within a single word is detected, since different words yield different terms at the same index.
+/// Changes in several words are missed only if the changes of their terms cancel out, which has a probability of 1 in
+/// 2^64 if mix is random. The digest protects against faulty hardware, but not against deliberate manipulation.
 namespace bubblescope::digest {
 
 inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 divided by the golden ratio

@@ -22,7 +22,7 @@ namespace bubblescope {
 ///
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
 /// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
-/// there are fewer cores than ranks, some later steps measure again for how long a core is free. On a device, only
+/// there are fewer cores than ranks, some later steps measure again how long a core is free. On a device, only
 /// steps without checks measure bubbles. Not thread-safe; the caller passes all times in.
 class MeasuredPlan {
 public:
@@ -91,11 +91,11 @@ private:
     std::vector<std::int64_t> last_checks_; ///< by unit
     std::int64_t checks_ = 0;
     int steps_ = 0;      ///< steps started
-    int since_plan_ = 0; ///< number of steps with checks since the plan was made, without the current one
+    int since_plan_ = 0; ///< number of steps with checks since the plan was made, excluding the current step
     bool measures_ = true;
     bool repeats_ = false;
     bool short_ = false;
-    bool missed_ = false; ///< since the plan was made
+    bool missed_ = false; ///< true if a check did not fit into its bubble since the plan was made
 };
 
 } // namespace bubblescope

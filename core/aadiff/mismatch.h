@@ -24,9 +24,9 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 /// Sets the digests of two executions, or of other data that must be equal, and derives the outcome.
 void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 
-/// The verdict on two differing executions, from digests of further executions with the same inputs: at least two each
-/// on this rank and on another rank, or none. Transient if this rank's repetitions agree with each other, with one of
-/// the first two executions, and with the other rank; Open if they do not and no other rank repeated the op.
+/// The verdict on two differing executions, from digests of repetitions on this rank (`here`) and on another rank
+/// (`there`): at least two each, or none. Transient if this rank's repetitions agree with each other, with one of the
+/// first two executions, and with the other rank; Open if they do not and no other rank repeated the op.
 [[nodiscard]] Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
                                 std::span<const std::uint64_t> there);
 

@@ -37,7 +37,7 @@ using Slots = std::vector<std::vector<Slot>>;
 
 /// The bubbles of one step, simulated or consolidated.
 [[nodiscard]] Slots slotsOf(const StepTimeline& step);
-/// Idle time between the same ops in the last steps of a run: each bubble has its place in the last step and its
+/// Idle time between the same ops in the last steps of a run: each bubble is placed as in the last step and has its
 /// shortest length in any of the steps. Ignores steps whose order of ops differs from that of the last step.
 [[nodiscard]] Slots shortestSlotsOf(std::span<const StepTimeline> steps);
 

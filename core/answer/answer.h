@@ -11,7 +11,7 @@ namespace bubblescope {
 
 /// Summarizes a run with a pipeline. `report` must belong to `run`. Costs and gains refer to the typical step of the
 /// report's selection; a gain is the time saved by replaying that step with the change that the statement suggests, as
-/// computed by predict(). Time is linear in the ops of that step, which is the only step whose ops are needed.
+/// computed by predict(). Linear in the number of ops of that step, the only step whose ops are needed.
 [[nodiscard]] Answer answerOf(const Run& run, const RunReport& report);
 
 /// Summarizes a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices and

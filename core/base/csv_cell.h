@@ -21,7 +21,7 @@ public:
         separate();
         line_ += csvCell(text);
     }
-    /// Appends a number, a flag, or the text of a number.
+    /// Appends a number, a flag, or a number that is already formatted.
     template <class Value>
     void value(const Value& value) {
         separate();

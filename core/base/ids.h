@@ -25,7 +25,7 @@ struct Id {
 
 using Rank = Id<struct RankTag>;             ///< position in the pipeline, 0 … p−1
 using Stage = Id<struct StageTag>;           ///< global index of a chunk, 0 … p·v−1
-using Chunk = Id<struct ChunkTag>;           ///< a rank's local model part, 0 … v−1
+using Chunk = Id<struct ChunkTag>;           ///< part of the model on a rank, 0 … v−1
 using Microbatch = Id<struct MicrobatchTag>; ///< slice of the global batch, 0 … m−1
 
 } // namespace bubblescope

@@ -149,7 +149,7 @@ void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< exception from producing the batch that follows them
+        std::exception_ptr failure; ///< exception thrown while producing the batch after these
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// Estimates the remaining time of a job that counts its progress in bytes. Recent speed has a higher weight (half-life
+/// Estimates the remaining time of a job that counts its progress in bytes. Recent speed is weighted more (half-life
 /// 1.5 s), so that the estimate adapts to a slow stage within seconds but ignores a short interruption.
 class ProgressEstimate {
 public:

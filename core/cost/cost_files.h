@@ -42,7 +42,7 @@ namespace bubblescope {
 [[nodiscard]] Result<Communicators> readCommunicators(const std::string& file, int pp);
 [[nodiscard]] Result<Communicators> communicatorsFrom(std::string_view text, const std::string& where, int pp);
 
-/// Measured times of single ops of a valid schedule:
+/// Measured times of individual ops of a valid schedule:
 ///
 ///     {"ops": [[kind, microbatch, chunk, rank, duration], …]}
 ///

@@ -86,13 +86,13 @@ struct CostModel {
     OpTimes times;                    ///< for every stage if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; either empty or with one entry per stage
     std::optional<TimeNs> overlapped; ///< time of an overlapped forward and B or I; none = see pairTime()
-    /// Exposed part of a forward and of an I that run alone: their tensor-parallel all-reduce. A B hides the all-reduce
-    /// behind its weight gradient, and an overlapped pair hides it behind its other half.
+    /// Tensor-parallel all-reduce of a forward or an I, which is exposed if the op runs alone. A B hides it behind the
+    /// weight gradient, and an op of an overlapped pair hides it behind the other op.
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
     TransferModel transfers; ///< transfer costs in addition to the latency
     /// Measured times of single ops and transfers, which override all other times; null = none. An overlapped pair
-    /// takes as long as the slower of its halves, if at least one time is known.
+    /// takes as long as the slower of its halves, if the time of at least one half is known.
     std::shared_ptr<const MeasuredTimes> measured;
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {

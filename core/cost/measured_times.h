@@ -53,9 +53,9 @@ private:
 };
 
 /// Typical op times of a step: medians over all ranks and chunks, so that a single slow stage has no influence. A
-/// median is limited to the mean, because with two stages it would be the time of the slower one. Overlapped pairs are
-/// measured separately, because each half lasts as long as the pair; a kind of op that ran only in pairs gets the
-/// pairs' time. `comm` is the median time of a receive.
+/// median is at most the mean, because with two stages it would otherwise be the time of the slower stage. Overlapped
+/// pairs are measured separately, because each half lasts as long as the pair; a kind of op that ran only in pairs gets
+/// the pairs' time. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
 /// Same as typicalCosts(), but transfers take no time.

@@ -55,7 +55,7 @@ struct RankMemory {
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
 
-/// Memory of a rank except for activations; the peak is 0.
+/// Memory of a rank, excluding activations; the peak is left at 0.
 [[nodiscard]] RankMemory fixedMemory(const MemoryModel& model, Placement placement, int pp, Rank rank);
 
 /// Tensors of equal size held by a rank.

@@ -22,7 +22,7 @@ enum class LayerKind : std::uint8_t {
 struct Partition {
     std::vector<int> layers_per_stage;
 
-    /// Numbers of the layers on each stage, counted from 0.
+    /// Indices of the layers on each stage, counted from 0.
     [[nodiscard]] std::vector<std::vector<int>> layers() const;
 };
 

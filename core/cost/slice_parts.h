@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Methods to cut a sequence into slices. With causal attention, a token attends to all preceding tokens, so later
+/// Ways to cut a sequence into slices. With causal attention, a token attends to all preceding tokens, so later
 /// slices of equal length take longer.
 enum class SliceCut : std::uint8_t {
     Balanced,      ///< slices of equal work: later ones are shorter (Seq1F1B)

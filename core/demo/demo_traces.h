@@ -21,7 +21,7 @@ struct DemoTrace {
     std::string_view description; ///< one-sentence description of the demo
 };
 
-/// Must be increased if the content of a demo changes, so that older files are not used in its place.
+/// Must be increased if the content of a demo changes, so that outdated files are not reused.
 inline constexpr int kDemoVersion = 1;
 
 /// All demos, starting with the simplest.

@@ -29,7 +29,7 @@ struct ScheduleSpec {
                   .weight_grad = TimeNs{1'000'000},
                   .optimizer = TimeNs{0}};
     TimeNs comm{0};
-    /// Memory of ops, for families whose weight gradients free memory; memory_limit counts units of sizes.forward.
+    /// Memory of ops, for families whose weight gradients free memory; memory_limit is in units of sizes.forward.
     ActivationSizes sizes = {};
     TimeNs loss{0}; ///< time added to the last stage's forward and to each half of its backward
 };

@@ -26,7 +26,7 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::InputGrad0 || pass == Pass::InputGrad1;
 }
 
-/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others in reverse.
+/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others back.
 [[nodiscard]] constexpr bool travelsDown(Pass pass) {
     return pass == Pass::Forward0 || pass == Pass::InputGrad1;
 }
@@ -58,15 +58,15 @@ public:
         Ends, ///< all slots outside the range [first InputGrad0, last Forward0] of the first rank
         Tail, ///< only slots after the last Forward0 of the first rank
     };
-    /// Moves each pass to the earliest empty slot that its inputs allow, such that no rank exceeds the previous maximum
-    /// over ranks. An activation is held from its forward to its weight gradient; if the table contains no weight
-    /// gradients, they are assumed to run in the empty slots.
+    /// Moves each pass to the earliest empty slot that its inputs allow, such that no rank needs more memory than the
+    /// previous maximum over ranks. An activation is held from its forward to its weight gradient; if the table
+    /// contains no weight gradients, they are assumed to run in the empty slots.
     void moveUp(Extent extent);
 
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
     void squeeze();
 
-    /// Orders of the ranks for a table without weight gradients, which fill the empty slots; those of chunk 1 come
+    /// Orders of the ranks for a table without weight gradients: they are added in the empty slots, those of chunk 1
     /// first.
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 

@@ -16,13 +16,13 @@ namespace bubblescope::live {
 /// Runs a user's command on events without waiting for it, with a rate limit per identity.
 ///
 /// The command receives the event as a JSON document on standard input. Its environment contains BUBBLESCOPE_EVENT and
-/// other variables, but not the token of streams. Output of the command goes to standard error. A command that runs too
-/// long is terminated together with all processes that it started. Not thread-safe.
+/// other variables, but not the token for streams. Output of the command goes to standard error. A command that runs
+/// too long is terminated together with all processes that it started. Not thread-safe.
 class Alert {
 public:
     struct Limits {
         TimeNs same_again{std::chrono::minutes(5)}; ///< minimum time between two alerts with the same identity
-        int max_alerts = 20;                        ///< maximum number of alerts of any identity in that time
+        int max_alerts = 20;                        ///< maximum number of alerts in that time, over all identities
         int max_running = 8;                        ///< maximum number of concurrent commands
         TimeNs longest{std::chrono::minutes(1)};    ///< maximum duration of a command
     };

@@ -23,14 +23,14 @@ class RunStreams;
 
 /// A process of a recorded job (one that does not use Bubblescope itself), as described by its streams.
 struct RecordedProcess {
-    CaptureStatement statement; ///< statement at the start of its first stream
-    std::size_t number = 0;     ///< index in order of first appearance: later processes replace earlier ones
-    std::int64_t lost = 0;      ///< number of lost events, as reported by the process
-    TimeNs last_received{0};    ///< time when data was last received from the process
-    bool ended = false;         ///< true if its stream contains an end record
-    bool gone = false;          ///< true if the process exited without reporting its end
-    std::string reason;         ///< for lost processes: the known facts about the exit
-    std::string stands_in;      ///< range in which the process is stuck, may be empty, see perfetto::kCaptureStands
+    CaptureStatement statement;         ///< statement at the start of its first stream
+    std::size_t number = 0;             ///< index in order of first appearance: later processes replace earlier ones
+    std::int64_t lost = 0;              ///< number of lost events, as reported by the process
+    TimeNs last_received{0};            ///< time when data was last received from the process
+    bool ended = false;                 ///< true if its stream contains an end record
+    bool gone = false;                  ///< true if the process exited without reporting its end
+    std::string reason;                 ///< for lost processes: the known facts about the exit
+    std::string stands_in;              ///< range in which the process is stuck, if known, see perfetto::kCaptureStands
     std::optional<TimeNs> stands_since; ///< on the analyzer's clock; empty if the process is not stuck
 
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
@@ -87,9 +87,9 @@ private:
     bool settled_ = false;
 };
 
-/// Recognises the steps of a recorded job while it runs: rereads its files when they have grown, as `analyze` reads
-/// finished ones. Since file sizes are limited, reading is fast; it uses at most a fifth of the total time. Not
-/// thread-safe.
+/// Recognises the steps of a recorded job while it runs: rereads its files when they have grown, in the same way as
+/// `analyze` reads finished files. Since file sizes are limited, reading is fast; at most a fifth of the time is spent
+/// on it. Not thread-safe.
 class CapturedRun {
 public:
     /// `patience`: the last step of the files counts as complete if they have not grown for this long.

@@ -35,9 +35,9 @@ struct LiveOptions {
 /// in a sliding window, and searches the window for findings. Memory is bounded for any input, by the sizes that the
 /// run reports and by the limits in the options.
 ///
-/// Normally, the window is searched after each step. If several are due, or arrive so fast that searches would use more
-/// than a tenth of a core, one search covers several: at most eight, and at most an eighth of the run's steps. A run's
-/// last two steps are searched individually. Every step is kept until it has been searched.
+/// Normally, the window is searched after each step. If several steps are due, or steps arrive so fast that searches
+/// would use more than a tenth of a core, one search covers several steps: at most eight, and at most an eighth of the
+/// run's steps. A run's last two steps are searched individually. Every step is kept until it has been searched.
 class LiveAnalyzer final : public RunStreams {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});

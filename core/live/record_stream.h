@@ -18,7 +18,7 @@ namespace bubblescope::live {
 
 /// The record at the start of a recorded job's trace.
 struct CaptureStatement {
-    RunStatement writer; ///< the process that writes the trace; its run is unknown and therefore empty
+    RunStatement writer; ///< the process that writes the trace; the run is unknown and therefore left empty
     std::string program;
     std::optional<int> rank; ///< rank number from the job's launcher
     int part = 0;            ///< index of this part in the process's trace
@@ -61,7 +61,7 @@ public:
     virtual void onCaptureEnd() = 0;
     /// Reports the rank of the process according to its framework.
     virtual void onCaptureRank(int rank) = 0;
-    /// The process has recorded nothing for this long; `in` is the open range, see perfetto::kCaptureStands.
+    /// Reports for how long the process has recorded nothing; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
     /// Reports an event of another program, or one with missing fields.
     virtual void onOther() = 0;
@@ -111,8 +111,8 @@ public:
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
     /// The writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
-    /// The stream is replaced by another one of the same name, which follows from its start: a rank that was restarted,
-    /// or another run. Its next steps show which of the two it is.
+    /// The stream is replaced by another one of the same name, which is then passed from its start: that of a restarted
+    /// rank, or of another run. Its next steps show which of the two it is.
     virtual void restart(Stream stream) = 0;
     /// No more data will arrive for this stream, because its file was continued in the next one or removed. Releases
     /// the number `stream`, which may be reused.

@@ -42,7 +42,7 @@ struct ClosedStep {
 ///
 /// A rank has finished a step if it has as many ops as in its last complete step, has started a later step, or has
 /// ended. A step is closed if all ranks have finished it and `settle` has passed, because transfers may be recorded
-/// after their ops; if some ranks have finished it and the rest has sent nothing for `patience`; or if more than
+/// after their ops; if some ranks have finished it and the others have sent nothing for `patience`; or if more than
 /// `open_steps` are open. Steps are closed in order. Records of a closed step are late.
 class StepAssembler {
 public:
@@ -141,7 +141,7 @@ public:
 
     /// Removes and returns the checks of a step that is about to be closed.
     [[nodiscard]] OfStep take(int step);
-    /// Records that arrived since the last call although their steps were already closed, because verdicts may be late.
+    /// Records that arrived since the last call for steps that were already closed: verdicts may be late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

@@ -43,7 +43,7 @@ public:
         bool insecure = false; ///< allow senders on other machines to connect without TLS
         /// Limits for all connections together.
         struct Limits {
-            std::size_t streams = std::size_t{1} << 18;    ///< streams of lost connections count for a while
+            std::size_t streams = std::size_t{1} << 18;    ///< including streams of recently lost connections
             std::size_t name_bytes = std::size_t{1} << 25; ///< total length of the streams' names
             std::size_t held = std::size_t{1} << 29;       ///< maximum number of bytes in transit in either direction
         } limits{};

@@ -25,7 +25,7 @@ public:
         std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
-        bool only_own = false; ///< skip files written on other machines, which send them on their own
+        bool only_own = false; ///< skip files written on other machines, which send these files themselves
     };
     explicit StreamSender(Options options);
     ~StreamSender() override;
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] bool hasEnded() const;
     /// Time since which the collector has been unable to store data; empty if it can store data.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// Time when the collector last acknowledged new data; until then, the time of the first poll().
+    /// Time when the collector last acknowledged new data; the time of the first poll() if it has not yet.
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
     /// Number of bytes that were sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
@@ -72,7 +72,7 @@ private:
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
     void openAtReceiver(std::size_t stream);
-    /// Resends data that the collector could not store, after some time.
+    /// After a pause, resends data that the collector could not store.
     void tryUnkept(TimeNs now);
     void setAcknowledged(Source& source, std::uint64_t offset, TimeNs now);
     [[nodiscard]] bool allArrived() const;

@@ -27,7 +27,7 @@ struct Frame {
         Hello,     ///< from the joiner; `text` contains its proof, its nonce, and its description of itself
         Welcome,   ///< from the listener; `text` is its proof
         Refused,   ///< from the listener before it closes the connection; `text` contains the reason
-        Open,      ///< from the sender: a stream named `text`; `times[0]` differs from earlier streams of that name
+        Open,      ///< from the sender: a stream named `text`; `times[0]` is unique among streams of that name
         Resume,    ///< from the receiver: continue at `offset`
         Data,      ///< from the sender; `text` is the data at `offset` and contains only complete packets
         Ack,       ///< from the receiver, which has all data before `offset`

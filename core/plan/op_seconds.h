@@ -40,14 +40,14 @@ struct OpSeconds {
 ///   which d is at most an expert's number of tokens.
 /// - Fused causal attention: half of 4·T·s·h/t FLOPs in the forward, 2.5 times as many in the backward. Unfused: the
 ///   full square as two products, and 12 bytes per score in the forward, 16 in the backward.
-/// - Element-wise ops last as long as their memory accesses: norms, residuals, the activation, rotations of Q and K.
+/// - Element-wise ops (norms, residuals, the activation, rotations of Q and K) last as long as their memory accesses.
 ///   Their backward takes 1.5 times as long.
 /// - Tensor parallelism: an all-gather before attention and the MLP, and a reduce-scatter after each, of T·h elements
 ///   in both passes.
 /// - Context parallelism: keys and values are passed around a ring, which overlaps with attention.
 /// - Experts: tokens are assumed to be spread evenly. In both passes, each rank sends its T/t tokens to k experts with
 ///   one all-to-all of k·h·T/t elements, and receives the results with another. Permuting the tokens before and after
-///   moves the same number of elements twice each.
+///   this moves as many elements twice each time.
 /// - Recomputation repeats the forward, including its communication. Selective recomputation repeats the products of K,
 ///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {

@@ -91,7 +91,7 @@ public:
     [[nodiscard]] const Bits& valid() const { return valid_; }
 
     void reserve(std::size_t rows);
-    /// If a value does not fit the column's type (such as a text among numbers), only the part that fits is stored.
+    /// A value of another type is converted to the column's type, but a text in a column of numbers becomes null.
     void add(std::int64_t value);
     void add(double value); ///< infinities and NaN become null, as in JSON
     void add(bool value);

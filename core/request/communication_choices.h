@@ -16,7 +16,7 @@ struct CommunicationChoice {
     bool deferred_receives = false;
     std::optional<int> receives_ahead; ///< see TorchLowering
     CommunicatorKind kind = CommunicatorKind::One;
-    std::vector<CommunicatorRule> rules; ///< for kind Rules: as few communicators as a first-fit search finds
+    std::vector<CommunicatorRule> rules; ///< for kind Rules: result of a first-fit search for few communicators
     std::size_t communicators = 0;       ///< number of communicators
     bool can_hang = false;
     bool pairs_wrongly = false;

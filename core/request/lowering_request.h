@@ -12,7 +12,7 @@ namespace bubblescope {
 
 /// A request to insert a framework's sends, receives and weight actions into an order.
 struct LoweringRequest {
-    /// One of runtimeNames(); if empty, the actions in the file, if any.
+    /// One of runtimeNames(); if empty, uses the actions in the file, if there are any.
     std::string lower;
     bool defer_receives = false;
     std::optional<int> receives_ahead; ///< maximum number of ops by which receives are early; none = as in PyTorch

@@ -22,7 +22,7 @@ struct RecogniseRequest {
     [[nodiscard]] Result<std::optional<Mesh>> parsedMesh() const;
     [[nodiscard]] Result<std::vector<RankRule>> rankRules() const;
     [[nodiscard]] Result<LoadOptions> options() const;
-    /// These options as words of another command; for a schedule, only its name or file and its sizes.
+    /// These options as arguments for another command; for a schedule, only its name or file and its sizes.
     [[nodiscard]] std::vector<std::string> words() const;
 };
 

@@ -26,11 +26,11 @@ struct RunModelRequest {
     [[nodiscard]] Result<ModelCut> cut(int pp) const;
     /// As above; if `layers` is empty, uses the layers reported by the run's framework. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(const Run& run) const;
-    /// Empty unless the user specified a limit; every model is then accepted and its error reported.
+    /// Empty if the user specified no limit; every model is then accepted, and its error is reported.
     [[nodiscard]] std::optional<double> mostError() const {
         return max_error ? std::optional(*max_error / 100) : std::nullopt;
     }
-    /// Files and options as arguments of another command.
+    /// Files and options as arguments for another command.
     [[nodiscard]] std::vector<std::string> words() const;
 };
 

@@ -23,7 +23,7 @@ namespace bubblescope {
 
 /// The user's options for the cost of transfers, except for latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< does not include links, or gradient_bytes if specified
+    TransferModel stated;                       ///< excludes links, and gradient_bytes if that is specified
     std::optional<std::int64_t> gradient_bytes; ///< the default is stated.activation_bytes
     std::string links;                          ///< path of a file; empty = none
 
@@ -75,7 +75,7 @@ struct ScheduleRequest {
     /// The schedule and its costs, including transfers and the times of individual ops.
     [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
 
-    /// Same as plan(), but for times of ops of a rank's model part that is cut into `chunks` (empty = number of chunks
+    /// Same as plan(), but op times are those of a rank's part of the model cut into `chunks` (empty = number of chunks
     /// in the order). With another number of chunks, op times are scaled accordingly. If there are as many stage times
     /// as ranks, each is the time of a rank's complete part. Accepts inputs that do not affect the order.
     [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
@@ -88,7 +88,7 @@ struct ScheduleRequest {
     /// Chunks per rank: as specified, or else one if the family supports it, or else two.
     [[nodiscard]] int chunks() const;
 
-    /// Sets in `options` the expected schedule of a trace, without sizes that are not specified.
+    /// Sets in `options` the expected schedule of a trace, leaving unspecified sizes open.
     [[nodiscard]] Status open(LoadOptions& options) const;
     /// Rejects inputs that affect none of these orders, such as limits and groups that do not exist in their families,
     /// or times of pairs and halves that do not occur. Errors: Usage.

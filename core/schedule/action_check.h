@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A problem with a rank's actions, apart from ops.
+/// A problem with a rank's actions other than ops.
 struct ActionProblem {
     std::string_view kind; ///< "transfer", "wait", "weights" or "activations"
     Rank rank;

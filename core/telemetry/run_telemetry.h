@@ -14,8 +14,8 @@
 namespace bubblescope::telemetry {
 
 /// All steps of an analysed run, the ranks of its typical step, its findings, and metrics of its typical step. A
-/// trace's clock may differ from the time of day. Therefore, the last step is shifted to end at `now`, which a resource
-/// attribute documents. `name` distinguishes runs: the same name and run result in the same identifiers.
+/// trace's clock may differ from the time of day. Therefore, all times are shifted so that the last step ends at `now`;
+/// a resource attribute records this. `name` distinguishes runs: the same name and run result in the same identifiers.
 [[nodiscard]] otlp::Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<ModelUse>& use,
                                        const std::string& name, TimeNs now);
 

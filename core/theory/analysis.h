@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// A rank's use of the time of a step, compared with the closed form.
+/// How a rank used the time of a step, compared with the closed form.
 struct RankAccount {
     Rank rank;
     TimeNs busy{0};

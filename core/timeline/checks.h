@@ -77,7 +77,7 @@ enum class CheckOutcome : std::uint8_t {
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or cannot be repeated
     Transient,  ///< repeated on the same rank, and both repetitions agree
-    Device,     ///< this rank deviates again but another rank does not: its hardware is suspect
+    Device,     ///< this rank deviates again, another rank does not: this rank's hardware is suspect
     Everywhere, ///< repetitions on other ranks also deviate from each other: the code is not deterministic
 };
 
@@ -88,7 +88,7 @@ struct TensorDifference {
     std::int64_t first = 0;          ///< index of the first differing element, in memory order
     std::uint64_t first_bits = 0;    ///< bits of this element in the first execution
     std::uint64_t second_bits = 0;   ///< bits of this element in the second execution
-    std::optional<std::int64_t> ulp; ///< distance between both in units in the last place; none if either is NaN
+    std::optional<std::int64_t> ulp; ///< distance of the two elements in units in the last place; none if either is NaN
 };
 
 /// A planned check and its result. Times are on the clock of the run's trace.

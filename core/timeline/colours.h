@@ -18,7 +18,7 @@ inline constexpr const char* kDimText = "#5d6873";
 inline constexpr const char* kBubbleGround = "#f1f2f4";
 inline constexpr const char* kBubbleHatch = "#c4cad1";
 
-/// The colour of the highest chunk is a mix of this fraction of its kind's colour with the background.
+/// Fraction of the background colour in the colour of the highest chunk.
 inline constexpr double kChunkMix = 0.5;
 
 struct Rgb {

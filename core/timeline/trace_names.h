@@ -39,7 +39,7 @@
 ///   pair joined by "+") and `step`. An op lasts from its first to its last slice on the device; its slice of category
 ///   "op" then has the times of the events recorded around them.
 /// - category "clock": an instant named "ping" for an exchange between ranks with different clocks; args asker, replier
-///   (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/base/time.h). All timestamps are nanoseconds of the
+///   (ranks in the run) and t0_ns … t3_ns, see Ping (core/base/time.h). All timestamps are nanoseconds of the
 ///   recording host's CLOCK_MONOTONIC; simulations start at 0.
 namespace bubblescope::trace_names {
 

@@ -21,7 +21,7 @@ enum class LaneKind : std::uint8_t {
     Device,        ///< kernels and other work on a device, including copies
     Copy,          ///< copies and memsets on a device
     Communication, ///< transfers between ranks on a device
-    Compute,       ///< kernels without transfers, regardless of their names
+    Compute,       ///< kernels that are not transfers, regardless of their names
     Annotation,    ///< describes work on other lanes, but is never work itself
     Idle,          ///< marks time without work
 };
@@ -41,7 +41,7 @@ struct LaneRule {
     /// Name of the device. A # in a pattern is the number of the device; without #, all such lanes of a process belong
     /// to one device. If empty, all lanes of a process belong to one device, whose number is that of the process.
     std::string device = {};
-    /// Pattern for slice names. If not empty, the row applies only to such slices on devices, not to tracks.
+    /// Pattern for slice names. If not empty, the row applies only to slices on devices with such names, not to tracks.
     std::string name = {};
 };
 
@@ -87,7 +87,7 @@ public:
     }
     /// True if any slice may be work on a device.
     [[nodiscard]] bool anyWork() const { return any_work_; }
-    /// The device whose work is on a track, such as "NPU" or "agent 4"; empty if the process alone identifies it.
+    /// The device whose work is on a track, such as "NPU" or "agent 4"; empty if the process identifies the device.
     [[nodiscard]] std::string_view deviceOf(std::size_t track) const {
         return track < device_.size() ? std::string_view(device_[track]) : std::string_view();
     }

@@ -42,7 +42,7 @@ struct TraceFile {
     /// host on which the process ran; empty if not recorded
     std::string host = {};
     std::vector<ProcessGroup> groups = {};       ///< process groups of the file's own rank, from Kineto
-    std::optional<std::int32_t> world_size = {}; ///< number of ranks of the whole job, from Kineto
+    std::optional<std::int32_t> world_size = {}; ///< number of ranks in the job, from Kineto
     TimeNs offset{0};                            ///< added to all times in the file: Kineto's baseTimeNanoseconds
     std::string metadata = {};                   ///< a Chrome file's content except for its events, as a JSON object
     /// If the file has several processes, the one whose data this is, such as "[TP00-PP01]" or "process 4711".

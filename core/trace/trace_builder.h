@@ -91,7 +91,7 @@ public:
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
     /// Marks a slice as never closed: it lasts until the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
-    /// Sorts by track all flow points except for the first `flows`. Returns false if the job is stopped.
+    /// Sorts the flow points after the first `flows` by track. Returns false if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
     /// Adds args to a slice; they override earlier args with the same names.
     void addArgs(SliceId slice, ArgSetId args);

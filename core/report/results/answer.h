@@ -14,7 +14,7 @@ namespace bubblescope::report {
 
 /// Label of a statement for people: "Data:", "Result:", "Cost:".
 [[nodiscard]] Sentence labelOf(const Statement& statement);
-/// Text such as "146 ms of a step (21.6 %)" if the gain of a statement's action differs from its cost; otherwise empty.
+/// Text such as "146 ms of a step (21.6 %)" if the gain of a statement differs from the cost; otherwise empty.
 [[nodiscard]] Sentence gainText(const Answer& answer, const Statement& statement);
 
 /// All statements, for programs.

@@ -10,8 +10,8 @@
 
 namespace bubblescope::report {
 
-/// Document of `analyze` for a trace without a pipeline: how the devices, or otherwise the hosts' threads, used their
-/// time. `files` has one entry per Run::inputs() and must contain some activity; `version` is that of the program.
+/// Document of `analyze` for a trace without a pipeline: how the devices (or else the hosts' threads) used their time.
+/// `files` has one entry per Run::inputs() and must contain some activity; `version` is that of the program.
 [[nodiscard]] Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
                                         const std::string& version);
 

@@ -33,7 +33,7 @@ struct TimeUnit {
 /// Marks from `from` to `to` (inclusive); labelled marks are at least `least` apart.
 [[nodiscard]] std::vector<Tick> makeTicks(TimeNs from, TimeNs to, TimeNs least);
 
-/// The shortest form with four exact digits: "5 ms", "1.25 ms", "820 ns".
+/// The shortest form with up to four significant digits: "5 ms", "1.25 ms", "820 ns".
 [[nodiscard]] std::string shortTime(TimeNs time);
 
 } // namespace bubblescope::svg

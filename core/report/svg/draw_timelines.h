@@ -37,10 +37,10 @@ struct DrawOptions {
 };
 
 /// Draws steps below one another on a common time axis, as a standalone SVG document with one row per rank. Ops have
-/// the app's colours, with shades for chunks and slices; overlapped pairs are two halves. Ops of the second direction
-/// of bidirectional pipelines are marked by a bar, and bubbles are hatched. Sends, receives and weights are on narrow
-/// lanes below. The background makes the drawing readable on light and dark pages. Labels that do not fit are omitted.
-/// Errors: Usage if there is nothing to draw, a rank does not exist, or the range or the width is empty.
+/// the app's colours, with shades for chunks and slices; overlapped pairs are drawn as two halves. Ops of the second
+/// direction of bidirectional pipelines are marked by a bar, and bubbles are hatched. Sends, receives and weights are
+/// on narrow lanes below. The background makes the drawing readable on light and dark pages. Labels that do not fit are
+/// omitted. Errors: Usage if there is nothing to draw, a rank does not exist, or the range or the width is empty.
 [[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
 
 } // namespace bubblescope::svg

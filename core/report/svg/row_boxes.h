@@ -51,7 +51,7 @@ struct Shades {
 /// The micro-batch, with its slice if sequences are split ("3", "3:1"), or "O" for the optimizer.
 [[nodiscard]] std::string labelOf(const Op& op, const Shades& shades);
 
-/// Total space on the left and right of a label.
+/// Total space to the left and right of a label.
 inline constexpr double kLabelPadding = 2.5;
 
 struct RowInput {

@@ -25,7 +25,7 @@ struct FamilyTheory {
     /// Published forms of this family, evaluated for a schedule with equal stages, each with a verdict.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
     /// True if closed_form includes all-reduces that are hidden by pairs and complete backwards. All other forms are
-    /// correct only for orders without pairs in which either every backward is complete or every backward is split.
+    /// correct only for orders that have no pairs and whose backwards are either all complete or all split.
     bool hides_all_reduces = false;
 };
 
@@ -66,8 +66,8 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory pipeDream2BwTheory();
 [[nodiscard]] FamilyTheory pipeDreamTheory();
 
-/// Form of every order in which all micro-batches pass one chunk after another, first forward and then backward;
-/// derived in forwards_first.cpp. Errors: Usage if stages are not equal.
+/// Form of every order in which all micro-batches pass through one chunk after another, first forward and then
+/// backward; derived in forwards_first.cpp. Errors: Usage if stages are not equal.
 [[nodiscard]] Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain);
 
 } // namespace bubblescope

@@ -59,8 +59,8 @@ public:
 
     /// Adds the positions common to F-then-B, 1F1B and related schedules, where c is the latency of transfers:
     /// s·(t_f+c) before the first op and s·(t_b+c) after the last; (p−s−1)·(t_b+c) between warm-up and steady phase and
-    /// (p−s−1)·(t_f+c) between steady phase and cool-down. On ranks whose order has no steady phase, the sum of the
-    /// latter two is one bubble between forward and backward.
+    /// (p−s−1)·(t_f+c) between steady phase and cool-down. On ranks whose order has no steady phase, the last two terms
+    /// add up to one bubble between forward and backward.
     FormBuilder& addFillAndDrain();
 
     /// The makespan is the sum of rank 0's work and its bubble. The span bubble rate follows from the forms before
@@ -93,9 +93,9 @@ private:
 // Additional bubble caused by latency and narrow loops on equal stages, beyond the (p−1)·(t_f+t_b+2·c) of filling and
 // draining. t_f and t_b are the times of one chunk, c is the latency of a transfer.
 
-/// Loss from turning between forward and backward. Let each rank of a 1F1B order run d warm-up forwards more than the
-/// next rank (1F1B: 1, eager: 2). Follow a forward from rank 0 to rank k, the backward that comes next in that rank's
-/// list up to rank 0, and the next forward in the list of rank 0. This takes (k+1)·(t_f+t_b) + 2·k·c, and the new
+/// Loss from turning between forward and backward. Let each rank of a 1F1B order run d more warm-up forwards than the
+/// next rank (1F1B: 1, eager: 2). Follow a forward from rank 0 to rank k, then the next backward in rank k's list back
+/// to rank 0, and then the next forward in rank 0's list. This takes (k+1)·(t_f+t_b) + 2·k·c, and the new
 /// forward is d·k+1 micro-batches later, whose work alone takes (d·k+1)·(t_f+t_b). Each border between ranks on this
 /// path thus adds 2·c − (d−1)·(t_f+t_b), if this is positive. At full depth, k = p−1, the m−1 micro-batches after the
 /// first have room for ⌊(m−1)·(p−1) / (d·(p−1)+1)⌋ borders: complete turns and a partial one.
