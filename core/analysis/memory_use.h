@@ -16,7 +16,7 @@ struct RankMemoryUse {
     int replica = 0;
     double peak = 0;    ///< bytes: median of the peaks in the selected steps
     double highest = 0; ///< bytes: peak of the complete recording
-    /// The op that ran at the peak of the step with the highest peak, or that started next.
+    /// The op that ran at the peak of the step with the highest peak, or the next op to start.
     std::optional<Op> at;
     bool before = false; ///< true if the op started next
     int held = 0;        ///< maximum number of forwards with activations in memory, according to the order

@@ -17,10 +17,10 @@ struct RankTracks {
 };
 
 /// One entry per rank of each replica, sorted by replica and rank. Empty if no process has loaded the complete
-/// trace. The process of a rank is the one in which most slices start when the rank's ops do, or else the one whose
-/// file contains the rank number. The rank gets all rows of that file or, if the file contains ops of other ranks
-/// too, all rows of that process. `clocks` must belong to the run. Checks 32 ops of each rank and reads each row
-/// only once.
+/// trace. The process of a rank is the one in which most slices start at the same times as the rank's ops, or else the
+/// one whose file has that rank number. The rank gets all rows of that file or, if the file contains ops of other ranks
+/// too, all rows of that process. `clocks` must belong to the run. Checks 32 ops of each rank and reads each row only
+/// once.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

@@ -41,7 +41,7 @@ struct StageTimes {
 
 /// A report on all steps of a run.
 struct WholeRun {
-    /// Number of windows analysed one after another; if above 1, only one step has its ops.
+    /// Number of windows analysed one after another; if above 1, only one step keeps its ops.
     std::size_t windows = 1;
 };
 /// A report on the latest steps of a run that is still in progress.
@@ -52,9 +52,9 @@ struct LatestSteps {};
 struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
     StepRequest request;     ///< as requested by the user
-    StepSelection selection; ///< steps of the run that are included, and the typical one
-    /// One per timeline of the run, including excluded steps. Contains only totals (StepAnalysis::keepTotals()), except
-    /// for the typical step or if all steps were requested in full.
+    StepSelection selection; ///< selected steps of the run, and the typical one
+    /// One per timeline of the run, also for steps outside the selection. Contains only totals
+    /// (StepAnalysis::keepTotals()), except for the typical step or if all steps were requested in full.
     std::vector<StepAnalysis> steps;
     std::vector<StepAccounting> accounts;           ///< accounting per step
     StepDiagnosis typical;                          ///< diagnosis of the typical step; StepDiagnoses computes others

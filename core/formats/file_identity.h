@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-// Identification of files if a trace consists of several: their ranks, contradictions, copies.
+// Identification of files in a trace with several files: ranks, contradictory ranks, copies.
 namespace bubblescope {
 
 /// The number after the last "rank" in a file name, as in rank3_trace.json or trace-rank-03.pftrace.

@@ -13,10 +13,10 @@
 
 namespace bubblescope {
 
-/// Re-times a step within its slack so that idle time collects where the closed forms place it. The makespan, every
-/// op's duration, every rank's order and every transfer's latency stay the same. Ops only move later, and the halves of
-/// an overlapped pair move together. Closed-form positions refer to the re-timed step. A step with missing ops, or with
-/// an order that contradicts the dependencies, is returned unchanged.
+/// Re-times a step within its slack, so that its idle time is where the closed forms place it. The makespan, every op's
+/// duration, every rank's order and every transfer's latency stay the same. Ops only move later, and the halves of an
+/// overlapped pair move together. Closed-form positions refer to the re-timed step. A step with missing ops, or with an
+/// order that contradicts the dependencies, is returned unchanged.
 ///
 /// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be divided between the times
 /// before and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time

@@ -74,8 +74,8 @@ public:
     [[nodiscard]] TimeNs longest() const;
 
 private:
-    /// In all placements, consecutive stages are on neighbouring ranks, where the last and the first rank are
-    /// neighbours too. Therefore a rank sends to at most two others.
+    /// In all placements, consecutive stages are on neighbouring ranks; the last and the first rank count as neighbours
+    /// too. Therefore a rank sends to at most two others.
     [[nodiscard]] std::size_t way(Rank from, Rank to) const {
         return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
     }

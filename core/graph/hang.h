@@ -30,8 +30,8 @@ struct WaitStep {
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// The result of checking if a lowered schedule can hang. A schedule either always hangs or never does, regardless of
-/// timing: see LoweredGraph.
+/// The result of checking whether a lowered schedule can hang. A schedule either always hangs or never does, regardless
+/// of timing: see LoweredGraph.
 struct HangVerdict {
     std::vector<WaitStep> cycle; ///< shortest cycle of blocked calls; empty if the schedule cannot hang
     std::int64_t from_bytes = 0; ///< smallest payload that hangs; 0 = any size

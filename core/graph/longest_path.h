@@ -48,8 +48,8 @@ public:
 
     /// Sets all times to the origin's. Does not release memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
-    /// Resizes without clearing. If the number of tasks is unchanged, all times are preserved. Otherwise set every time
-    /// before reading it, except the origin's, which is 0 if there were no tasks.
+    /// Resizes without clearing. If the number of tasks is unchanged, all times are preserved. Otherwise, set each
+    /// task's time before reading it, except the origin's time, which is 0 if there were no tasks.
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }

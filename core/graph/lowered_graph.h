@@ -17,9 +17,9 @@ namespace bubblescope {
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened, and this
-/// set does not depend on times. Therefore either all events happen, or some wait for each other in a cycle and never
-/// happen, regardless of the ranks' speed. The events:
+/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened, and the
+/// set of these events does not depend on times. Therefore either all events happen, or some wait for each other in a
+/// cycle and never happen, regardless of the ranks' speed. The events:
 ///
 /// - An action has passed, so its rank continues. This event waits for the previous action of the rank. An op waits
 ///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a

@@ -8,10 +8,10 @@
 
 namespace bubblescope {
 
-/// A rank's memory during a lowered step. In contrast to the memory of an order alone, it depends on times. An OFFLOAD
-/// frees the activations when its copy ends, and a RELOAD allocates them when its copy starts. If another rank stores
-/// the activations in between, its memory includes them. A forward that is recomputed occupies StageMemory::kept_input
-/// until its RECOMPUTE allocates the rest. An UNSHARD allocates StageMemory::gathered until its RESHARD.
+/// A rank's memory during a lowered step, which depends on timing. An OFFLOAD frees the activations when its copy ends,
+/// and a RELOAD allocates them when its copy starts. If another rank stores the activations in between, that rank's
+/// memory includes them. A forward that is recomputed occupies StageMemory::kept_input until its RECOMPUTE allocates
+/// the rest. An UNSHARD allocates StageMemory::gathered until its RESHARD.
 struct LoweredMemory {
     std::vector<MemoryPoint> curve; ///< in the format of memoryCurve()
     std::int64_t peak = 0;

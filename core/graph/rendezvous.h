@@ -34,7 +34,7 @@ struct Endpoint {
     bool send = false;
 
     [[nodiscard]] Endpoint other() const { return {consumer, !send}; }
-    /// The op after which it is sent or before which it is received.
+    /// The op after which the transfer is sent, or before which it is received.
     [[nodiscard]] OpIndex op(const OpGraph& graph) const { return send ? graph.producers(consumer).stage : consumer; }
     [[nodiscard]] Rank rank(const OpGraph& graph) const { return graph.rank(op(graph)); }
     friend bool operator==(const Endpoint&, const Endpoint&) = default;

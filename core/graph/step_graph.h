@@ -98,7 +98,7 @@ public:
     ListToFill<Latest> latest; ///< according to the observed ends and transfers
     /// Filled only if the records contain batches (TransferBatches) and there are no pairs.
     std::vector<Hold> holds;
-    // As in TimelineOp; for a pair, the smaller of the two. Empty if all are 0.
+    // As in TimelineOp; for a pair, the smaller of its two ops' values. Empty if all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
 

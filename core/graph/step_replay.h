@@ -23,7 +23,7 @@ struct StepKnowledge {
 ///
 /// Delays on the critical path are used in full, because they made the step longer. Delays off the path had no effect
 /// on the step. A unit that starts late off the path usually waits for another rank, for instance in a blocking send
-/// whose receiver is busy, and no record shows this. Such a wait disappears when that rank becomes faster. Off the
+/// whose receiver is busy, and no record shows this. Such a wait disappears when the other rank becomes faster. Off the
 /// path, `peer` and `late` are therefore capped at their means on the path, where a late start affects the step time.
 /// Replaying the observed times with these delays reproduces the length of the observed step.
 struct DelayParts {

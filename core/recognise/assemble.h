@@ -32,7 +32,7 @@ struct Layout {
 /// The op that makes a step unusable.
 struct OpFault {
     std::optional<int> step;
-    std::optional<Rank> rank; ///< rank of `op`; nullopt if complete micro-batches or all ops are missing
+    std::optional<Rank> rank; ///< rank of `op`; nullopt if entire micro-batches or all ops are missing
     std::optional<Op> op;
     bool twice = false; ///< true if the op was recorded twice, false if it is missing
 };

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// The work of a rank between two transfers: all or part of one forward or one backward, never of both.
+/// The work of a rank between two transfers: all or part of one forward or one backward, never parts of both.
 struct ComputeBlock {
     bool backward = false;
     TimeNs host_start{0};
@@ -59,8 +59,8 @@ struct StepCuts {
 };
 
 /// Divides the blocks of a pipeline's ranks into steps: at the profiler's marks if every rank has them (`marks`, one
-/// list per rank), otherwise wherever all forwards of the first rank have had their backward. In each step, the
-/// first rank runs the first forward and the last backward of all ranks, so its times also bound the ops on other
+/// list per rank), otherwise wherever every forward of the first rank has been followed by its backward. In each step,
+/// the first rank runs the first forward and the last backward of all ranks, so its times also bound the ops on other
 /// ranks.
 [[nodiscard]] StepCuts cutSteps(std::span<const RankBlocks> ranks, std::span<const std::vector<Mark>> marks);
 

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// A schedule that may explain what unannotated ranks did, with scores for how well it fits.
+/// A schedule that may explain the work of unannotated ranks, with scores for how well it fits.
 struct ScheduleFit {
     Schedule schedule;
     double confidence =
@@ -36,8 +36,8 @@ struct ObservedPipeline {
     std::optional<bool> ring;
 };
 
-/// The schedule in the registry that best explains the steps. None if no schedule with one forward and one backward
-/// per micro-batch and chunk explains at least half of them. In case of a tie, returns the simplest and lists the
+/// The schedule in the registry that best explains the steps. None if no schedule with one forward and one
+/// backward per micro-batch and chunk reaches a score of 0.5. In case of a tie, returns the simplest and lists the
 /// others. If `options` specifies a schedule or family, others are not considered, and only the number of ops must
 /// match.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);

@@ -52,7 +52,7 @@ struct ProfilerMarks;
 
 /// Coordinates from the first of these sources that contains the pipeline rank: the user's mesh, the framework of a
 /// recorded job, the process groups recorded in all files, or the names of all files, such as "trace_pp1_dp0.json".
-/// None if no source does. Error: Input if the mesh is too small for a rank.
+/// None if no source contains it. Error: Input if the mesh is too small for a rank.
 [[nodiscard]] Result<std::optional<RankPlaces>>
 rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, const std::optional<Mesh>& mesh);
 

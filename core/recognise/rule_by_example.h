@@ -39,7 +39,7 @@ struct TaughtOp {
 /// args. Errors: Usage if neither contains the micro-batch (or the chunk or stage, if specified).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
-/// A rule created from taught ops.
+/// A rule created from labelled ops.
 struct TaughtRule {
     std::string name;
     std::vector<TaughtOp> ops;
@@ -50,7 +50,7 @@ struct TaughtRule {
 /// The JSON document that readRules() and `--rules` accept.
 [[nodiscard]] std::string rulesDocument(const TaughtRule& rule);
 
-/// The slices of a trace that a taught op matches.
+/// The slices of a trace that match the pattern of a labelled op.
 struct TaughtMatches {
     std::vector<SliceId> slices; ///< ascending
     std::int64_t first_microbatch = 0;

@@ -70,12 +70,12 @@ struct PlannedReplay {
                                          const StepReplay& replay, const PlannedReplay& planned,
                                          const UnitTimes& usual);
 
-/// A run with a different order than the closest family departs from this family if at least this fraction of its ops
-/// has the same predecessor there. Otherwise the run has a custom order.
+/// A run whose order differs from the closest family's departs from this family if at least this fraction of its ops
+/// has the same predecessor in both orders. Otherwise the run has a custom order.
 inline constexpr double kDepartureFraction = 0.75;
 
-/// The planned order of a run's steps: that of the closest family if they follow it, possibly with departures;
-/// otherwise that of the first step. Valid as long as the run. Linear in ops.
+/// The planned order of a run's steps: the closest family's order if the steps follow it, possibly with departures;
+/// otherwise the first step's order. Valid as long as the run. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
 /// Information about a run's steps that the timelines do not contain, without re-executed work. `clock_error` is the

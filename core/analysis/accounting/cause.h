@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// The reasons why ranks wait and a step takes longer than its ideal, in the order of the waterfall.
+/// The reasons why ranks wait and a step takes longer than the ideal, in the order of the waterfall.
 ///
-/// Each is defined once, on the graph of the step (StepGraph), as a part of its times: of a unit's duration
+/// Each is defined once, on the graph of the step (StepGraph), as a part of the graph's times: of a unit's duration
 /// (Imbalance, Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay,
 /// LateStart), or of the edges between units (Communication: transfers; Order: the sequence of units). The
 /// counterfactual is the replay of the graph without that part. The cost is the time by which this replay is shorter.
@@ -20,7 +20,7 @@ namespace bubblescope {
 enum class Cause : std::uint8_t {
     Schedule,      ///< bubble of the planned order at typical op times without transfer times: the closed form, if
                    ///< any
-    Imbalance,     ///< stages that usually take more or less time than the typical one
+    Imbalance,     ///< stages that usually take more or less time than the typical stage
     Slowdown,      ///< all ops of the step took longer or shorter: clock rate, a noisy neighbour
     Jitter,        ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
     Gaps,          ///< the device was idle within ops because the host launched too late

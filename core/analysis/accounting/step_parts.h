@@ -35,7 +35,7 @@ public:
     /// `usual` must belong to the step. Linear in units.
     StepParts(const ObservedStep& observed, const UnitTimes& usual);
 
-    /// True if the cause accounts for any time on the graph. Always false for Order and Unknown, always true for
+    /// True if the cause accounts for any time in the graph. Always false for Order and Unknown, always true for
     /// Schedule.
     [[nodiscard]] bool has(Cause cause) const { return present_[indexOf(cause)]; }
 

@@ -12,12 +12,12 @@
 
 namespace bubblescope {
 
-/// Numbers groups of similar ops: those with the same kind, rank, chunk and sequence slice. Overlapped pairs are
+/// Assigns numbers to groups of similar ops: ops of the same kind, rank, chunk and sequence slice. Overlapped pairs are
 /// grouped by the kind of op that overlaps the forward, by rank and by both chunks. Sorted by kind, so that all groups
 /// of one kind are adjacent; pairs come last.
 struct LikeKeys {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    static constexpr std::size_t kAlone = 4; ///< number of kinds that run alone, except the optimizer
+    static constexpr std::size_t kAlone = 4; ///< number of kinds of ops that run alone, except the optimizer
     static constexpr std::size_t kPairs = 4; ///< number of kinds of pairs: a forward with an op of each kind
 
     int vpp = 1;
@@ -64,8 +64,8 @@ private:
 /// steady steps. Overlapped pairs are measured separately from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v; `selection` must be theirs. Ops that do not occur in any steady step are
-    /// measured in the other steps. Linear in ops.
+    /// All steps must have the same p and v; `selection` must belong to them. Ops that do not occur in any steady step
+    /// are measured in the other steps. Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
     /// As above but faster; `samples` must be those of the steps.
@@ -81,7 +81,7 @@ public:
     /// The times of the op at `index` of a rank's list, or of the pair that starts there. For optimizer ops and ops
     /// whose chunk or slice does not exist, these are the op's measured time, and `known` is false.
     [[nodiscard]] Times of(const StepTimeline& step, Rank rank, std::size_t index) const;
-    /// The times of a unit of a step. Usually only reads the graph.
+    /// The times of a unit of a step. Usually reads only the graph, not the step.
     [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
 
     UsualTimes() = default; ///< creates an object without times

@@ -63,11 +63,11 @@ struct AnomalyKindInfo {
 
 /// How often a finding occurred in the steps of a run, and its total cost.
 struct Occurrence {
-    std::int64_t cases = 1; ///< number of single events: slow ops, departures, waits
+    std::int64_t cases = 1; ///< number of individual events: slow ops, departures, waits
     int steps = 0;          ///< number of steps with a case; 0 for findings that do not concern steps, such as damaged
                             ///< files
     int of_steps = 0;       ///< number of examined steps
-    int since_first = 0;    ///< number of examined steps from the first one with a case
+    int since_first = 0;    ///< number of examined steps, starting with the first that has a case
     int first = 0;          ///< StepTimeline::index of the first step
     int last = 0;           ///< StepTimeline::index of the last step
     bool goes_on = false;   ///< true if the next case is expected after the last step, so that the finding may continue

@@ -33,8 +33,8 @@ struct AnomalyInput {
     std::vector<TimeNs> communication =
         {}; ///< time saved per step without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
-    /// The first `reference` timelines are from an earlier part of the run. Later ones are compared with them, but
-    /// problems in the reference were reported earlier.
+    /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with them;
+    /// problems in the first ones have already been reported.
     std::size_t reference = 0;
 
     /// Index of the step for which the costs of lasting faults are reported.
@@ -87,16 +87,16 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
 /// take similar times.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);
-/// Skips the ops of ranks and steps found above. `levels` is the result of findDataImbalance(), because longer
-/// micro-batches are expected to take longer.
+/// Skips ops of ranks and steps with findings from the functions above. `levels` is the result of findDataImbalance(),
+/// because longer micro-batches are expected to take longer.
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
-/// Does not include the cost of slow links, found above.
+/// Excludes the cost of slow links, which were found above.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
-/// Does not include optimizers and the exchange of gradients, found above.
+/// Excludes optimizers and the exchange of gradients, which were found above.
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
@@ -107,7 +107,7 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< use
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
-/// Finds occasional long steps that no other finding explains, and processes that wait for a core.
+/// Finds occasional long steps that no other finding explains, and processes that wait for a CPU core.
 void findStarvedHosts(const AnomalyInput& input, Anomalies& found);
 void findLongSteps(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation

@@ -30,9 +30,9 @@ public:
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
-    /// Examines the steps of one replica or of all. If several replicas ran a step number, the most expensive one
-    /// counts. The finding is considered continuing until twice the mean distance between cases has passed. Without
-    /// cases, Occurrence::cases is 0.
+    /// Examines the steps of one replica or of all. If several replicas ran the same step number, the most expensive
+    /// one counts. The finding is considered to be continuing until twice the mean distance between cases has passed.
+    /// Without cases, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -46,8 +46,8 @@ private:
 /// Sets the fields that depend on the examined step numbers: `of_steps`, `since_first` and `goes_on`.
 void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 
-/// The distance between steps with a case, if it is regular: requires at least three of them among the latest 64 step
-/// numbers.
+/// The distance between steps with a case, if it is regular: requires at least three such steps among the latest 64
+/// step numbers.
 [[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
 /// Text such as "in 12 of the last 20 steps, since step 31, and continuing; 1.2 s in total". Empty for findings that do

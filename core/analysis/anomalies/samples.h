@@ -19,8 +19,8 @@ namespace bubblescope {
 class TransferBatches;
 class TransferTable;
 
-/// The ops, except optimizers, that a rank ran in a step, in order: entries from `begin` to `end()` of OpSamples. Uses
-/// 24 bytes, because a run of small steps has one row for only a few ops.
+/// The ops, except optimizers, that a rank ran in a step, in order: entries from `begin` to `end()` of OpSamples. Only
+/// 24 bytes, because a run of small steps has one row for every few ops.
 struct OpRow {
     std::uint32_t step = 0; ///< index into the run's steps
     Rank rank;
@@ -136,7 +136,7 @@ private:
 /// The op that a sample in this row belongs to.
 [[nodiscard]] const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample);
 
-/// Default number of evenly spaced values kept of a list, for tests whose cost grows faster than the list.
+/// Default number of evenly spaced values to keep from a list, for tests whose cost grows faster than linearly.
 inline constexpr std::size_t kMostThinned = 2000;
 [[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = kMostThinned);
 
@@ -205,8 +205,8 @@ public:
 
     /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if the step gets
     /// longer. The times of a pair's halves are not known separately: each lasts as long as the pair. If a half would
-    /// be faster by some time, the pair becomes faster by half of that. The sum is right for a stage or a rank, which
-    /// runs both halves.
+    /// be faster by some time, the pair becomes faster by half of that time. The sum is right for a stage or a rank,
+    /// which runs both halves.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// As above, if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
     /// `most`.

@@ -25,7 +25,7 @@ struct KernelSum {
     TimeNs total{0};
 };
 
-/// Device work of a file, summed by kernel name.
+/// Device work in a file, summed by kernel name.
 struct KernelSums {
     std::map<std::string, KernelSum> by_name;
 };

@@ -30,7 +30,7 @@ enum class RootCauseKind : std::uint8_t {
 [[nodiscard]] std::string_view
 rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start" …
 
-/// An op, transfer or late start, and its time above the usual value.
+/// An op, transfer or late start, and the time by which it exceeds the usual value.
 struct Excess {
     RootCauseKind kind = RootCauseKind::SlowOp;
     UnitIndex unit = kNoUnit; ///< for a transfer, the unit that it feeds
@@ -96,7 +96,7 @@ public:
     using Iterator = AttributedBubbleIterator;
 
     AttributedBubbles() = default;
-    /// `begin` contains each rank's first bubble and the number of bubbles. Every bubble must then be set().
+    /// `begin`: index of each rank's first bubble, then the number of bubbles. Every bubble must then be set().
     explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
         resizeLarge(packed_, begin_.back());
     }
@@ -150,14 +150,14 @@ inline void AttributedBubbleIterator::findRank() {
         ++rank_;
 }
 
-/// A cause of waits, with its cost on each rank.
+/// A cause of waits, with its cost for each rank.
 struct RootCause {
     RootCauseKind kind = RootCauseKind::SlowOp;
     Rank rank;                     ///< the rank that ran the ops or sent the transfers
     std::optional<Rank> peer;      ///< for a link: the receiver
     std::optional<UnitIndex> unit; ///< for a slow op
     std::optional<Chunk> chunk;    ///< for a slow stage
-    std::int64_t count = 0;        ///< number of ops, transfers or starts concerned
+    std::int64_t count = 0;        ///< number of ops, transfers or late starts that contribute
     TimeNs excess{0};              ///< total time above usual
     TimeNs waits{0};               ///< part of all ranks' waiting time above usual that is due to this cause
     TimeNs saves{0};               ///< time that the step saves without this excess, computed by a replay
@@ -174,9 +174,9 @@ struct StepAttribution {
 inline constexpr std::size_t kMaxRootCauses = 6;
 
 /// Follows each wait back along the chain of latest predecessors to the point where it meets the rank's own chain.
-/// Everything on the chain since then caused the wait. The time by which the wait exceeds the wait at typical times is
-/// attributed in proportion to the excess on that part. Linear in units, apart from a logarithm to find the meeting
-/// point. `observed`, `replay` and `usual` must belong to the step.
+/// Everything on the chain after that point caused the wait. The time by which the wait exceeds the wait at typical
+/// times is attributed in proportion to the excess on that part. Linear in units, apart from a logarithm to find the
+/// meeting point. `observed`, `replay` and `usual` must belong to the step.
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 

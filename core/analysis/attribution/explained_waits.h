@@ -31,7 +31,7 @@ public:
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
     /// Like ofOp(), for the unit's late start and for the transfer of its latest input.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// Moves out the buffer of the ends at typical times for reuse. explain() needs the buffer, later calls do not.
+    /// Moves out the buffer with the ends at typical times, for reuse. explain() needs the buffer, later calls do not.
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:
@@ -83,7 +83,7 @@ private:
     ListToFill<Share> common_;          ///< shares for the wait before each unit, from explain() to sumShares()
     std::vector<Wait> behind_;          ///< waits after the last units of ranks
     ListToFill<double> fraction_;       ///< sum, per unit, of the fractions to which the unit's excess is attributed
-    ListToFill<double> start_fraction_; ///< like `fraction_`, only for the start, from the wait before the unit
+    ListToFill<double> start_fraction_; ///< like `fraction_`, but for the late start, from the wait before the unit
 };
 
 } // namespace bubblescope

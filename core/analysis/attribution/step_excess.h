@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// The causes that are delayed starts.
+/// The causes that consist of delayed starts.
 inline constexpr std::array kDelayKinds{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
                                         RootCauseKind::LateStart};
 

@@ -27,9 +27,9 @@ using RankKey = std::pair<int, Rank>;
 
 /// By replica and rank.
 using ClockOfRank = std::map<RankKey, RankClock>;
-/// The file of each rank's ops, and the shift of the ops from the clock of that file. Errors: as rankFiles().
+/// The file of each rank's ops, and the shift of the ops relative to that file's clock. Errors: as rankFiles().
 [[nodiscard]] Result<ClockOfRank> clocksOfRanks(const Run& run, const RunClocks& clocks);
-/// Number of ranks with ops in a file, by file.
+/// Number of ranks with ops in each file.
 [[nodiscard]] std::map<std::uint32_t, int> ranksPerFile(const ClockOfRank& clocks);
 
 /// Points in time, with the keys that each point supports.
@@ -51,7 +51,7 @@ struct RecordedHost {
 /// Clock information in a native file (core/timeline/trace_names.h).
 struct NativeClocks {
     std::optional<RecordedHost> host;
-    std::vector<Ping> pings; ///< pings between any ranks of the run, with the times in the trace
+    std::vector<Ping> pings; ///< pings between any ranks of the run, with their times in the trace
 };
 [[nodiscard]] Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw);
 inline constexpr Extractor<NativeClocks> kNativeClocks{"native clocks", extractNativeClocks};

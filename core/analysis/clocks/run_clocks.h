@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// When to convert a run's times to one clock before the analysis.
+/// Option for converting a run's times to one clock before the analysis.
 enum class ClockUse {
     Auto,  ///< only if files are from different hosts or events contradict the recorded clocks
     Align, ///< always; each rank on an unknown host is assumed to have a separate clock
@@ -21,7 +21,7 @@ enum class ClockUse {
 
 enum class ClockMethod {
     Shared,     ///< one file, one host, or one process: offsets are 0 by construction
-    AsRecorded, ///< several files of unknown hosts whose events agree with their clocks, or ClockUse::Off
+    AsRecorded, ///< several files from unknown hosts whose events agree with their clocks, or ClockUse::Off
     Aligned,    ///< offsets estimated from events that several ranks recorded
 };
 [[nodiscard]] std::string_view clockMethodName(ClockMethod method); ///< "shared", "as recorded", "aligned"

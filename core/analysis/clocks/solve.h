@@ -53,7 +53,7 @@ struct ClockFit {
 
     /// Converts a time of this clock to the reference clock.
     [[nodiscard]] TimeNs toReference(TimeNs shown) const;
-    /// The inverse of toReference(), exact to a nanosecond if there is drift.
+    /// The inverse of toReference(); exact, or accurate to a nanosecond if there is drift.
     [[nodiscard]] TimeNs fromReference(TimeNs time) const;
 };
 
@@ -78,7 +78,7 @@ struct ClockFit {
                                                 const ClockLimits& limits = {});
 
 /// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
-/// than `tolerance`, searches for a clock that was set one or a few times and thus explains the contradiction. Each
+/// than `tolerance`, searches for a clock that was set once or a few times, which would explain the contradiction. Each
 /// setting starts a ClockSpan. If there is no such clock, the result is that of solveClocks(). With only two clocks,
 /// the second one is assumed to have been set, because the events cannot distinguish them.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,

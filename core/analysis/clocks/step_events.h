@@ -18,9 +18,9 @@ struct MatchedTransfer {
     const CommSpan* receive = nullptr;
 };
 
-/// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice. If several are equal,
-/// the first one counts. Skips transfers whose stage or micro-batch does not exist in the step. Linear in the number of
-/// recorded and possible transfers of the step. Uses all cores.
+/// Matches the sends and receives of a step by payload, stage, micro-batch and sequence slice. If several records are
+/// equal, the first one counts. Skips transfers whose stage or micro-batch does not exist in the step. Linear in the
+/// number of recorded and possible transfers of the step. Uses all cores.
 class TransferTable {
 public:
     /// The step must remain valid while the table is used. Reuses the memory of the previous step.
@@ -49,7 +49,7 @@ private:
     /// The result of matching a rank's records.
     struct Found {
         bool wanted = true;      ///< true if all records were stored in the table
-        std::int32_t slices = 1; ///< number of sequence slices; those beyond the table's are not stored
+        std::int32_t slices = 1; ///< number of sequence slices; slices beyond those of the table are not stored
     };
     [[nodiscard]] std::int32_t fill(const StepTimeline& step);
     void clear();

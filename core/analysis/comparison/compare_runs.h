@@ -13,8 +13,8 @@
 namespace bubblescope {
 
 struct CompareLimits {
-    /// Probability of reporting any change between runs that do not differ. Four fifths are used for groups of ops, the
-    /// rest for single ops.
+    /// Probability of reporting any change between runs that do not differ. Four fifths of it are used for groups of
+    /// ops, one fifth for single ops.
     double alpha = 0.05;
     /// Minimum change to report. For steps, idle time and single ops, a fraction of the step; for other measures, a
     /// fraction of the measure.

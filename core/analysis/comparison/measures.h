@@ -52,7 +52,7 @@ struct Measured {
 
 using StepMeasures = std::map<MeasureKey, Measured>;
 
-/// How ops of two runs are matched.
+/// The granularity at which two runs are matched.
 enum class Matching : std::uint8_t {
     ByRank,  ///< op by op, for equal p, v and placement
     ByStage, ///< stage by stage, for equal numbers of stages on different ranks

@@ -23,7 +23,7 @@ struct StepTable {
 struct RelabellingLimits {
     std::size_t exhaustive = 5'000; ///< maximum number of relabellings for which all are tried
     std::size_t random = 4'999;     ///< number of random relabellings otherwise
-    std::size_t at_least = 999;     ///< minimum number of random ones, even if `budget` allows fewer
+    std::size_t at_least = 999;     ///< minimum number of random relabellings, even if `budget` allows fewer
     double budget = 1e9;            ///< maximum number of values to read
     unsigned seed = 1;              ///< fixed, so that results are reproducible
 };
@@ -35,7 +35,7 @@ struct RelabellingLimits {
 /// not independent. Steps are assumed to be independent. The statistic is the difference of means divided by its
 /// standard error plus a small fraction of the value, so that measures that hardly vary do not dominate. The adjustment
 /// is the step-down maximum of Westfall and Young (Resampling-Based Multiple Testing, 1993, algorithm 4.1). Correlated
-/// measures cost little power, and the probability of a single false alarm among all measures is the chosen p.
+/// measures reduce the power only slightly, and the probability of any false alarm among all measures is the chosen p.
 ///
 /// No p-value can be below leastChance(). Empty if either run has fewer than two steps. Takes time proportional to rows
 /// x columns x relabellings.

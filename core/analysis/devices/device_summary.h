@@ -14,16 +14,16 @@
 
 // The work of devices in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers
 // can be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
-// time with at least one kernel that does (core/recognise/communication.h). Memory is time with at least one copy or
-// memset. A device is idle between its first and last work while it runs none of these. Unlike in
-// HolisticTraceAnalysis, synchronisation is not work.
+// time with at least one kernel that does transfer data between ranks (core/recognise/communication.h). Memory is time
+// with at least one copy or memset. A device is idle between its first and last work while it runs none of these.
+// Unlike in HolisticTraceAnalysis, synchronisation is not work.
 namespace bubblescope {
 
 /// Idle time, by the cause that delayed the next piece of work.
 struct IdleTimes {
     TimeNs host{0};  ///< the host launched the next work after the previous work had ended
     TimeNs gaps{0};  ///< shorter than kShortGap: time that the device needs between kernels
-    TimeNs other{0}; ///< launched in time: waits for events, other streams or other devices, or an unknown launch
+    TimeNs other{0}; ///< launched in time, or launch unknown: waits for events, other streams or other devices
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
@@ -66,8 +66,8 @@ struct CollectiveTotals {
     double best_bandwidth = 0;
 };
 
-/// Number of bytes that each rank's link carries for a transfer of this size. Dividing by the time gives the bus
-/// bandwidth of nccl-tests. This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an
+/// Number of bytes that each rank's link carries for a transfer of this size. Divided by the time, it gives the bus
+/// bandwidth as defined by nccl-tests. This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an
 /// all-gather, a reduce-scatter or an all-to-all, and the size itself otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 

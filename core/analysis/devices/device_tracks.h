@@ -10,7 +10,7 @@
 // The owners of a trace's tracks (devices), and display names of devices and streams.
 namespace bubblescope {
 
-/// A device in a file. Profilers put the rows of a device below one process.
+/// A device in a file. Profilers put the rows of a device under one process.
 struct DeviceKey {
     std::int64_t used_by = 0; ///< process number in GpuWork
     std::int64_t pid = 0;     ///< process number of the rows
@@ -25,7 +25,7 @@ struct DeviceKey {
 /// Display name, such as "GPU 0".
 [[nodiscard]] std::string deviceName(const Trace& trace, const DeviceKey& key);
 
-/// The name of a thread or stream. Without a name, returns `what` and the number.
+/// The name of a thread or stream. If the thread has no name, returns `what` and the number.
 [[nodiscard]] std::string threadName(const Trace& trace, const Track& track, std::string_view what);
 
 /// The original row in the file. Overlapping slices were moved to separate rows.

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-// The cost of a step for a job is the time from its start to the start of the next step. This period consists of the
-// step, the time between the two steps, and occasionally the additional time of a long step or gap.
+// The cost of a step for a job is the time from the step's start to the start of the next step. This period consists of
+// the step, the time between the two steps, and occasionally the additional time of a long step or gap.
 namespace bubblescope {
 
 /// The time between the pipelines of two consecutive step numbers, over all replicas.

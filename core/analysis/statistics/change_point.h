@@ -13,7 +13,7 @@ struct ChangeLimits {
     double least_share = 0.1;     ///< minimum difference of the medians before and after, as a fraction of the median
                                   ///< before
     std::size_t least_values = 4; ///< minimum number of values on each side, so that a single outlier is not a change
-    /// Minimum fraction of all values in a stretch; shorter stretches are episodes.
+    /// Minimum length of a stretch as a fraction of all values; shorter stretches are episodes.
     double least_part = 0.05;
 };
 
@@ -28,16 +28,16 @@ struct Change {
 /// a stretch are assumed to be normal with unknown mean and variance. The prior is normal-inverse-gamma, so that the
 /// predictive distribution is Student's t. Values are scaled by the median of the series and the spread of successive
 /// differences. After each value, the run-length posterior gives the probability that the stretch started after the
-/// last change. Above `limits.probability`, the likeliest start is a candidate. It is accepted if both sides are long
-/// enough and their medians differ enough. Episodes are then removed, except the last stretch, which may continue. If
-/// the levels before and after an episode differ, that change is reported. At most the 512 likeliest stretches are
-/// followed at a time, so that time grows linearly for long series.
+/// last change. If it exceeds `limits.probability`, the likeliest start is a candidate. A candidate is accepted if both
+/// sides are long enough and their medians differ enough. Episodes are then removed, except the last stretch, which may
+/// continue. If the levels before and after an episode differ, that change is reported. At most the 512 likeliest
+/// stretches are followed at a time, so that time grows linearly for long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// The posterior distribution of mean and variance for normally distributed values: a normal-inverse-gamma
 /// distribution. The distribution of the next value is Student's t with 2 · shape degrees of freedom around `mean`. The
-/// likelihood of a new value is the ratio of rate^shape before and after learning it, times a factor that depends only
-/// on the number of values. This takes one logarithm per value.
+/// likelihood of a new value is the ratio of rate^shape before and after adding it, times a factor that depends only on
+/// the number of values. This takes one logarithm per value.
 struct NormalGamma {
     double mean = 0;
     double weight = 0.01; ///< weight of the prior, which places the mean within about ten spreads
@@ -45,9 +45,9 @@ struct NormalGamma {
     double rate = 1;
     double log_rate = 0;
 
-    /// The logarithm of that factor, by the number of previous values.
+    /// The logarithm of the factor that depends only on the number of previous values.
     [[nodiscard]] static double logFactor(std::size_t seen);
-    /// Adds a value and returns the logarithm of the rest of its likelihood.
+    /// Adds a value and returns the logarithm of the remaining factors of its likelihood.
     double learn(double value);
 };
 

@@ -8,7 +8,7 @@ namespace bubblescope::statistics {
 
 /// The median of the values. For an even number of values, the mean of the two middle ones; 0 for an empty list.
 [[nodiscard]] double median(std::vector<double> values);
-/// Like median(); reorders the values.
+/// Like median(), but reorders the values.
 [[nodiscard]] double medianInPlace(std::span<double> values);
 
 /// The median of values that arrive one by one. Adding a value takes logarithmic time.
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] double value() const; ///< bit-identical to median()
 
 private:
-    std::vector<double> below_; ///< max-heap of the smaller half, without the middle value of an odd number
+    std::vector<double> below_; ///< max-heap of the smaller half, which excludes the middle value of an odd number
     std::vector<double> above_; ///< min-heap of all other values
 };
 
@@ -33,7 +33,7 @@ private:
 /// medianDeviation() scaled to the standard deviation of a normal distribution.
 [[nodiscard]] double robustSigma(std::span<const double> values);
 
-/// Like robustSigma(); overwrites the values.
+/// Like robustSigma(), but overwrites the values.
 [[nodiscard]] double robustSigmaInPlace(std::span<double> values);
 
 /// Quantile for a fraction in [0, 1], interpolated linearly (R's type 7); 0 for an empty list.

@@ -24,7 +24,7 @@ struct RankTest {
 /// that level. Results are in the order of `chances`.
 [[nodiscard]] std::vector<double> holm(std::span<const double> chances);
 
-/// Benjamini and Hochberg's correction. On average, at most this fraction of the results below a level is false.
+/// Benjamini and Hochberg's correction. On average, at most this fraction of the results below a level are false.
 [[nodiscard]] std::vector<double> benjaminiHochberg(std::span<const double> chances);
 
 } // namespace bubblescope::statistics

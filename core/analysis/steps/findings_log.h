@@ -20,7 +20,7 @@ struct LoggedFinding {
     Anomaly anomaly;                ///< latest form of the finding; while open, it includes cases in dropped
                                     ///< steps
     int found_at = 0;               ///< step after which the finding was reported
-    int last_at = 0;                ///< latest step after which the finding was found
+    int last_at = 0;                ///< latest step after which a search still found the finding
     int times = 0;                  ///< number of steps that added a case
     std::optional<int> resolved_at; ///< step after which the finding was resolved; none while it is open
 };
@@ -37,10 +37,10 @@ struct SearchedSteps {
 /// identityOf() in several windows are merged. Memory is bounded.
 ///
 /// Also decides which findings of a running job to report. A finding opens when it becomes significant and is resolved
-/// after a period without cases. While it is open, further cases are counted but not reported again. It opens
-/// immediately if it has no cost (such as a missing op), or if the cost of a case in its step or the average cost
-/// reaches `worth`. A cheaper finding opens after `in_succession` consecutive searches that found it, and only if its
-/// average cost is at least `least`. Bubbles above the closed form are reported only if none of their causes is. A
+/// after a period without cases. While it is open, further cases are counted but not reported again. A finding opens
+/// immediately if it has no cost (such as a missing op), if a case costs its step at least `worth`, or if the average
+/// cost reaches `worth`. A cheaper finding opens after `in_succession` consecutive searches that found it, and only if
+/// its average cost is at least `least`. Bubbles above the closed form are reported only if no cause is reported. A
 /// finding is resolved after `quiet` steps without a new case. `quiet` doubles each time the finding returns.
 class FindingsLog {
 public:
@@ -58,14 +58,14 @@ public:
         std::vector<LoggedFinding> opened; ///< worst first
         std::vector<LoggedFinding> resolved;
     };
-    /// Adds the findings of a search, worst first. Its latest step must be later than that of the last search.
+    /// Adds the findings of a search, worst first. Its latest step must be later than that of the previous search.
     Changes update(std::vector<Anomaly> found, const SearchedSteps& searched);
     /// The open findings, worst first.
     [[nodiscard]] const std::vector<LoggedFinding>& current() const { return current_; }
 
-    /// All findings of the run, reported or not, in order of first occurrence. Each is returned in its most expensive
-    /// form, with the cases and costs from all windows. `steps` contains all steps of the run; their ops are not
-    /// needed. The cost of a step with a case is the mean of the windows' medians, weighted by the number of steps.
+    /// All findings of the run, reported or not, in order of first occurrence. Each finding is returned in its most
+    /// expensive form, with the cases and costs from all windows. `steps` contains all steps of the run; their ops are
+    /// not needed. The cost of a step with a case is the mean of the windows' medians, weighted by the number of steps.
     [[nodiscard]] std::vector<Anomaly> ofRun(std::span<const StepTimeline> steps) const;
     void clear();
 
@@ -76,7 +76,7 @@ private:
         std::size_t order = 0; ///< order of first occurrence
         bool open = false;
         int newest = -1;     ///< last step with a case
-        int found_last = -1; ///< latest step after which the finding was found
+        int found_last = -1; ///< latest step after which a search still found the finding
         int in_succession = 0;
         int quiet = 0;        ///< number of quiet steps after which the finding is resolved
         int resolved_at = -1; ///< cases up to this step were already reported

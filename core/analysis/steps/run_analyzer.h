@@ -40,19 +40,19 @@ struct WindowLimits {
     [[nodiscard]] bool isFull(std::size_t of_steps, std::size_t of_records) const {
         return (of_steps >= steps && of_records >= records) || (of_steps >= large_steps && of_records >= large_records);
     }
-    /// Like isFull(), for one and a half windows, because the rest at the end of a run may be half a window.
+    /// Like isFull(), for one and a half windows, because the remainder at the end of a run may be half a window.
     [[nodiscard]] bool isFullAndAHalf(std::size_t of_steps, std::size_t of_records) const {
         return isFull(2 * of_steps / 3, 2 * of_records / 3);
     }
 };
 
 /// Diagnoses a run window by window, with steps from `source`. The steps of a window are compared with the usual times
-/// in the window. If the run has one window, all data of its steps remains. Otherwise, steps lose their ops when the
-/// next window is read. The remaining data has a fixed size per rank, so memory is bounded by the windows. Some of the
-/// first steps are kept and compared with every window, so that slow changes can be detected. Findings of several
-/// windows at one place are merged (FindingsLog). Findings about the complete run, such as a change of the step time,
-/// are derived from all steps at the end. The typical step is the candidate of a window that is closest to the median;
-/// it keeps its ops and its diagnosis. Stage medians are the medians of the windows' medians.
+/// in the window. If the run has one window, all data of its steps remains. Otherwise, the ops of steps are dropped
+/// when the next window is read. The remaining data has a fixed size per rank, so memory use is bounded by the size of
+/// the windows. Some of the first steps are kept and compared with every window, so that slow changes can be detected.
+/// Findings at one place in several windows are merged (FindingsLog). Findings about the complete run, such as a change
+/// of the step time, are derived from all steps at the end. Each window has a candidate for the typical step; the one
+/// closest to the median keeps its ops and its diagnosis. Stage medians are the medians of the windows' medians.
 ///
 /// A run with checks is a single window, regardless of the limits. The next window is read during the analysis of the
 /// current one. Errors: those of the source and of selectSteps(), and Cancelled. Input if there are no steps.

@@ -40,7 +40,7 @@ public:
     /// `schedule` is that of the run and must outlive this object.
     explicit StepJudge(const Schedule& schedule) : analyzer_(schedule) {}
 
-    /// Continues as if this step were the last one analysed.
+    /// Continues as if this step were the most recently analysed one.
     void startFrom(const StepTimeline& step);
     /// Analyses the steps [begin, end) and sets their entries in `out`. Steps must stay at the same address until the
     /// next call. `control` may be null. Returns false if a stop is requested.

@@ -24,8 +24,8 @@ struct SourceStep {
 /// Number of ops and transfers in a step.
 [[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
 
-/// Provides the steps of a run in order, independent of their origin. Use the object from one thread at a time, but
-/// next() may run on any thread.
+/// Provides the steps of a run in order, regardless of where they come from. Use the object from one thread at a time,
+/// but next() may run on any thread.
 class StepSource {
 public:
     virtual ~StepSource() = default;

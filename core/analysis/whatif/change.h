@@ -98,8 +98,8 @@ struct PipelineChange {
     }
 };
 
-/// The changes to predict. Changes of times are applied first, in the specified order and each to the previous result;
-/// then the change of the pipeline.
+/// The changes to predict. Changes of times are applied first, in the specified order, each to the result of the
+/// previous one; the change of the pipeline is applied last.
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;

@@ -26,18 +26,18 @@ struct Rescheduled {
 /// Applies measured times to a different order. Times belong to the model's layers, not to ranks:
 ///
 /// - A stage with another cut gets a time proportional to its layers. The first and the last stage may also contain
-///   an embedding, or head and loss. Their time in excess of the median time per layer in the stages between remains
-///   with the first and the last stage.
+///   an embedding, or head and loss. The time by which these two stages exceed the median time per layer of the other
+///   stages stays with them.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
 /// - The halves of a backward that was measured as one op get ModelCut::input_share and the rest. A combined backward
-///   gets the sum of its measured halves, and a pair the sum of both ops. PyTorch runs the combined backward of the
-///   first stage, whose input needs no gradient, in place of the second half.
+///   gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose input needs no
+///   gradient, PyTorch runs the combined backward in place of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Measurements with ops of one size do not
-///   reveal this cost. It is assumed to be the mean time between ops, and at most a tenth of the op. On PyTorch, costs
-///   of 0.15 to 0.25 ms were measured with a mean time of 0.21 ms between ops.
+///   reveal this cost. It is assumed to be the mean time between ops, and at most a tenth of the op. With PyTorch,
+///   costs of 0.15 to 0.25 ms were measured with a mean time of 0.21 ms between ops.
 /// - A transfer gets the mean of the transfers measured between the same two ranks, otherwise of all transfers.
-/// - Every op starts late by the mean delay of its rank before ops of the same kind, including HostGaps.
+/// - Every op starts late by its rank's mean delay before ops of the same kind, including HostGaps.
 ///
 /// `durations` contains the run's durations per node; `order` is the observed one. Errors: Usage if the schedule does
 /// not exist for these sizes or the layers do not fit; Input if the run has overlapped pairs or sequence slices,
@@ -45,7 +45,7 @@ struct Rescheduled {
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
-/// The mean delay of op starts in a run without a recorded reason.
+/// The mean delay of a run's op starts that has no recorded reason.
 [[nodiscard]] TimeNs meanGap(const RunModel& run);
 
 /// Options for applying the times of a StageCut.
@@ -60,7 +60,7 @@ struct CutRules {
 /// Times of forwards and backwards per stage and micro-batch. Micro-batches beyond the measured ones get the mean.
 class StageTimesTable {
 public:
-    /// Halves of a backward measured as one op get their shares of it. Combined backwards are the sum of their
+    /// Halves of a backward measured as one op get their shares of its time. Combined backwards are the sum of their
     /// halves.
     [[nodiscard]] TimeNs of(OpKind kind, int stage, int microbatch, double input_share) const;
 
@@ -74,7 +74,7 @@ private:
     bool split_ = false; ///< true if halves were measured
     double fixed_ = 0;   ///< fixed cost of each op in ns
     bool first_has_input_ = true;
-    /// Forward, backward, backward for the input: rows of m + 1 times per stage. The last time is the mean.
+    /// Forward, backward, backward for the input: rows of m + 1 times per stage. The last entry is the mean.
     std::array<std::vector<double>, 3> times_;
     int divide_ = 1;
 };
@@ -92,8 +92,8 @@ public:
 
     /// Computes the times of stages with other shares.
     [[nodiscard]] StageTimesTable table(const std::vector<double>& shares, const CutRules& rules) const;
-    /// Mean op times if the model is cut into `stages` equal stages. Halves of a backward are as measured, otherwise
-    /// equal.
+    /// Mean op times if the model is cut into `stages` equal stages. The halves of a backward are as measured or, if
+    /// not measured, equal.
     [[nodiscard]] OpTimes meanTimes(int stages) const;
 
 private:

@@ -40,7 +40,7 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // Not ops but delays of op starts, classified by the records in that time (DelayParts).
+    // Not ops but delays of op starts, classified by the records during the delay (DelayParts).
     TransferDelay, ///< a transfer was in progress
     Blocked,
     ReplayedWork,
@@ -129,7 +129,7 @@ public:
     [[nodiscard]] const RunNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
     [[nodiscard]] const TaskLists& successors() const { return successors_; }
-    /// The nodes that can end a step. The last of them ends it; see StepEnd.
+    /// The nodes that can end a step. The last of these nodes ends the step; see StepEnd.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
     [[nodiscard]] std::size_t stepCount() const { return steps_; }
 
@@ -164,8 +164,8 @@ public:
     void setDuration(NodeId node, TimeNs duration);
     /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
     void after(NodeId node, NodeId dependency);
-    /// Marks the nodes as sides of one transfer or collective. Each starts after its dependencies, and its duration is
-    /// measured from the last start. Call this function when the dependencies of all nodes are known.
+    /// Marks the nodes as sides of one transfer or collective. Each node starts after its dependencies, and durations
+    /// are measured from the last start. Call this function when the dependencies of all nodes are known.
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 

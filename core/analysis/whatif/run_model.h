@@ -19,8 +19,8 @@
 namespace bubblescope {
 
 /// The mean delays of op starts that are below the clock error, mostly the host's time to launch the next op. The
-/// accounting classifies them as unknown. Means are per rank and kind of op, over all steps, because individual delays
-/// of this length are not significant.
+/// accounting classifies these delays as unknown. Means are per rank and kind of op, over all steps, because individual
+/// delays of this length are not significant.
 class HostGaps {
 public:
     /// Adds the delays of a step. Ignores steps with lost records, because these records might explain the
@@ -71,12 +71,12 @@ struct RunModel {
     /// True for a graph as in the straggler study, with both sides of every transfer and the collectives around the
     /// pipeline. False for the accounting's graph of ops, transfers and delays with their causes.
     bool has_streams = false;
-    /// The same steps on the accounting's graph, for questions about its causes. Null if this model uses that graph.
+    /// The same steps on the accounting's graph, for questions about causes. Null if this model uses that graph.
     std::shared_ptr<const RunModel> accounted;
-    /// Model of only the typical step, with all replicas. Null if this model has no other step. Changes of times are
-    /// predicted with this model.
+    /// Model of only the typical step, with all replicas. Null if this model contains only that step. Changes of times
+    /// are predicted with this model.
     std::shared_ptr<const RunModel> typical;
-    /// The steps in their planned order, on the accounting's graph. Null if they ran in that order.
+    /// The steps in their planned order, on the accounting's graph. Null if the steps ran in that order.
     std::shared_ptr<const RunModel> planned;
 
     [[nodiscard]] const RunGraph& graph() const { return timed.graph; }
@@ -111,7 +111,7 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 ///
 /// A transfer or collective starts when all participants have started and lasts until its end. Its time on each node is
 /// end − max(start), at least 0. Transfers do not contain a micro-batch, so they are matched with ops in order. Skips
-/// transfers that the recorder wrote before the first op or after the last one without launching any.
+/// transfers that the recorder wrote before the first op or after the last one although none was launched.
 ///
 /// `steps` contains the complete steps; only those that every replica completed are used. `model` must have its names
 /// and sizes set. Errors: Input if there are none, or if transfers cannot be matched with ops.

@@ -17,7 +17,7 @@ struct ErrorBar {
     TimeNs replay{0};  ///< relative error of the replay (ReplayCheck) times the change
     TimeNs spread{0};  ///< standard error of the mean change over all steps; unknown and 0 for one step
     TimeNs reorder{0}; ///< error of the observed order when replayed with the mean times used for other orders
-    TimeNs gaps{0};    ///< time between ops that another order adds, because it is extrapolated; doubled if ops are
+    TimeNs gaps{0};    ///< additional time between ops in another order, which is extrapolated; doubled if ops are
                        ///< cut
 };
 

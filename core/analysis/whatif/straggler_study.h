@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// From this slowdown on, the study classifies a job as straggling.
+/// Minimum slowdown at which the study classifies a job as straggling.
 inline constexpr double kStragglingSlowdown = 1.1;
 /// Below this slowdown, the loss is too small to attribute.
 inline constexpr double kAttributedSlowdown = 1.03;
@@ -24,9 +24,9 @@ struct ModelFit {
     [[nodiscard]] double launchDelay() const;
 };
 
-/// The stragglers of a job, and its speed if equal work took equal time. Implements the what-if analysis of Lin et al.,
-/// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the study
-/// ignores launch delays.
+/// The stragglers of a job, and the job's speed if equal work took equal time. Implements the what-if analysis of Lin
+/// et al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Ignores delays, as the
+/// study ignores launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
@@ -51,14 +51,14 @@ struct StragglerStudy {
     std::vector<std::vector<double>> workers; ///< per replica and rank: S_w = min(S_dp, S_pp)
     std::vector<Worker> slowest;              ///< the 3 % of workers with the largest S_w, at least one
     /// The fraction of T − T_ideal that disappears when the slowest workers (m_w) or the last stage's rank (m_s) become
-    /// as fast as the rest: (T − T') / (T − T_ideal). None if T = T_ideal. Can exceed 1.
+    /// as fast as the others: (T − T') / (T − T_ideal). None if T = T_ideal. Can exceed 1.
     std::optional<double> m_w;
     std::optional<double> m_s;
 };
 
 /// The measured durations, with all delays set to 0: ops start as soon as possible.
 [[nodiscard]] std::vector<TimeNs> withoutDelays(const RunModel& model);
-/// As above, but only with the delays due to this cause set to 0.
+/// As above, but with only the delays due to this cause set to 0.
 [[nodiscard]] std::vector<TimeNs> withoutCause(const RunModel& model, Cause cause);
 
 /// The ideal duration of each node: the mean over the same kind of op on all ranks, replicas, micro-batches and steps;

@@ -20,7 +20,7 @@ struct OpDelay {
     Rank from{-1}; ///< rank that sent the op's latest input, if the op waited for this input last
 };
 
-/// The reasons for which a rank is blocked between two consecutive ops, other than the transfer of the input: see Hold.
+/// The reasons why a rank is blocked between two consecutive ops, other than the transfer of the input: see Hold.
 struct OpHold {
     OpIndex sends_to = kNoOp; ///< transfer of the previous output, identified by the receiving op
     bool receives = false;    ///< true if the input transfer started only after the previous op had ended
@@ -38,7 +38,7 @@ struct PipelineTimes {
 
 /// Adds a pipeline. Ops run on their rank in order. A transfer between two ranks starts when the op that produced its
 /// payload has ended, and the receiving op waits for it. `place` specifies step and replica. Returns the first and last
-/// nodes of each rank's pipeline. Skips optimizer ops, which surround the pipeline.
+/// nodes of each rank's pipeline. Skips optimizer ops, which run before or after the pipeline.
 [[nodiscard]] std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& place, int vpp,
                                                     const OpGraph& ops, const PipelineTimes& times);
 

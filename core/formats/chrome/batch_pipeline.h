@@ -36,13 +36,13 @@ public:
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of the first event. Pieces have at
-    /// least `piece_bytes`; near the end of the text, each has half of the rest. Texts shorter than two pieces are not
-    /// parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike a mapped file
-    /// that another program may write to), its pieces are not copied.
+    /// least `piece_bytes`; near the end of the text, each has half of the remaining text. Texts shorter than two
+    /// pieces are not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike
+    /// a mapped file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
 
-    /// Call this function when the text has grown. The text must start at the same address.
+    /// Call this function when the text has grown. The text must still start at the same address.
     void extend(std::string_view text, bool complete);
     /// Number of bytes after the reader's position that keep all cores busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;

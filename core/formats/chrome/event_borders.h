@@ -8,16 +8,16 @@ namespace bubblescope::chrome {
 
 /// Finds likely starts of entries in the array of events, without parsing the preceding text. A likely start is "}
 /// ," followed by an object with a phase ("ph") among its top-level keys, regardless of its first key and of
-/// spacing. Objects in args have no phase. If one has a phase, or if a text contains something similar, the result
-/// is wrong.
+/// spacing. Objects in args have no phase. If such an object does, or if a string contains similar text, the result is
+/// wrong.
 ///
 /// All searches together take time proportional to the length of the text.
 class EventBorders {
 public:
     explicit EventBorders(std::string_view text, bool complete = true) { extend(text, complete); }
 
-    /// Call this function when the text has grown. The text must start at the same address. Until it is `complete`,
-    /// starts near its end are not found.
+    /// Call this function when the text has grown. The text must still start at the same address. Until it is
+    /// `complete`, starts near its end are not found.
     void extend(std::string_view text, bool complete);
     /// Offset at which searches end.
     [[nodiscard]] std::size_t known() const { return known_; }

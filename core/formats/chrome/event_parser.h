@@ -57,7 +57,7 @@ struct Event {
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
-/// Recently interned texts of a pool. Finds them without the pool's hash table, because most events have the same name
+/// Recently interned texts of a pool. Finds texts without the pool's hash table, because most events have the same name
 /// as a recent one.
 class RecentTexts {
 public:

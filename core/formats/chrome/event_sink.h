@@ -74,8 +74,8 @@ private:
         TrackId track;
     };
 
-    /// Minimum size of a text for packing its args, which make up about a third. Packing is worthwhile even for files
-    /// of this size, because there may be thousands of them.
+    /// Minimum size of a text whose args are packed; args make up about a third of a text. Packing is worthwhile even
+    /// for files of this size, because there may be thousands of them.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }

@@ -18,7 +18,7 @@ namespace bubblescope::chrome {
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 
-/// True if readChrome() failed because the file is JSON without events: a file of another program.
+/// True if readChrome() failed because the file is JSON without events: a file from another program.
 [[nodiscard]] bool isNoTrace(const Error& error);
 
 } // namespace bubblescope::chrome

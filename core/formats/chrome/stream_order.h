@@ -18,7 +18,7 @@ public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}
 
     /// Call this function for profilers known for overflows. A kernel must then end before the next one does. Otherwise
-    /// a kernel is shortened only if it runs over many others and exceeds the end of all by more than their total time.
+    /// a kernel is shortened only if it runs over many others and ends after all of them by more than their total time.
     void expectOverflows() { expects_overflows_ = true; }
     void add(TrackId track, TimeNs start, TimeNs end) {
         if (track >= streams_.size()) streams_.resize(track + std::size_t{1});

@@ -81,7 +81,7 @@ struct CaptureCounts {
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. Counts from kFirstLoss on are for missing data.
+/// All counts by name. Counts from kFirstLoss on count missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

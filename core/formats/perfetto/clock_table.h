@@ -30,7 +30,7 @@ public:
 
     /// Converts a packet's time to the trace clock. Call this function once per packet with a time, in order, because
     /// incremental clocks depend on it. Returns false if no snapshot relates the clock to the trace clock. In a file
-    /// without snapshots, its common clocks are assumed to be equal.
+    /// without snapshots, the common clocks are assumed to be equal.
     [[nodiscard]] bool traceTime(std::uint32_t sequence, std::uint32_t clock, std::int64_t timestamp, TimeNs& out);
 
 private:

@@ -70,7 +70,7 @@ public:
     HeldMemory& operator=(const HeldMemory&) = delete;
     ~HeldMemory() { give(held_); }
 
-    /// Returns false and takes nothing if the limit would be exceeded.
+    /// Returns false, without reserving memory, if the limit would be exceeded.
     [[nodiscard]] bool take(std::size_t bytes) {
         if (bytes > all_.most_of_one - held_ || bytes > all_.most - std::min(all_.held, all_.most)) return false;
         held_ += bytes;
@@ -104,7 +104,7 @@ public:
     EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory);
 
     void feed(std::string_view bytes);
-    /// Discards an incomplete packet if the rest will not arrive. Returns its size in bytes.
+    /// Discards an incomplete packet whose remaining bytes will not arrive. Returns its size in bytes.
     std::size_t dropPending();
     /// Bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }

@@ -15,7 +15,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A range of one of the lists below.
+/// A range in one of the lists below.
 struct ListPart {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
@@ -39,7 +39,7 @@ struct EventLists {
 };
 
 /// The relevant fields of a TrackEvent, as far as they can be decoded without the state of its sequence. There are
-/// millions of events, so the struct is small and flat, because GCC copies optionals slowly.
+/// millions of events, so the struct is small; it is flat because GCC copies optionals slowly.
 struct TrackEvent {
     std::int32_t type = 0;
     bool has_track = false;
@@ -101,8 +101,8 @@ void eachInterned(std::string_view message, const Use& use) {
 /// Reads TracePacketDefaults. Throws protozero::exception on malformed input.
 void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock);
 
-/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. Empty texts
-/// are missing in the message.
+/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. A text is
+/// empty if the message does not contain it.
 struct TrackDescriptor {
     std::uint64_t uuid = 0;
     std::uint64_t parent = 0;
@@ -259,7 +259,7 @@ struct PacketBatch {
     std::optional<End> end; ///< only set in the last batch
 
     void clear();
-    /// Decodes the bytes of a packet, which may be arbitrary.
+    /// Decodes the bytes of a packet; accepts arbitrary bytes.
     void add(std::size_t offset, std::string_view body);
 };
 

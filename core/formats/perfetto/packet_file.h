@@ -16,13 +16,13 @@ struct SegmentLimits {
 };
 
 /// An append-only file that contains only complete packets whenever no write is in progress. Each batch is passed to
-/// the kernel in one write without buffering. A partly written batch (disk full) is truncated. Appended packets survive
-/// the death of the process.
+/// the kernel in one write without buffering. A partly written batch (disk full) is truncated. Appended packets are not
+/// lost if the process dies.
 ///
 /// Not thread-safe.
 class PacketFile {
 public:
-    /// Creates the file. Removes an existing one first, so that its readers notice the replacement. Error: Run, with
+    /// Creates the file. Removes an existing file first, so that its readers notice the replacement. Error: Run, with
     /// the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 

@@ -15,7 +15,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A counter of a rank, such as its memory in bytes. Each value is valid until the next time.
+/// A counter of a rank, such as its memory in bytes. Each value is valid until the time of the next one.
 struct RankCounter {
     Rank rank;
     std::string name;

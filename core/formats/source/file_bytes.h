@@ -46,7 +46,7 @@ public:
         return std::min(unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size(), size_);
     }
     /// Limits the content to `size` bytes. The rest of a compressed file may still be unpacked in the background until
-    /// this object and all holders of owner() are gone.
+    /// this object and all holders of owner() are destroyed.
     void cut(std::size_t size) { size_ = size; }
     /// The owner that keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
@@ -54,14 +54,14 @@ public:
     /// memory.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
     /// True if args that are needed later should be stored in an ArgPacker, because text() uses a lot of memory or is
-    /// released while it is read. `plain` is the limit for uncompressed files. If the load has only a few bytes in
-    /// total, the text is kept, because packing its args would take a fifth of the time.
+    /// released while it is read. `plain` is the limit for uncompressed files. If all files together are small, the
+    /// text is kept, because packing its args would take a fifth of the time.
     [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
         if (unpacked_ != nullptr) return true;
         return !mapped() && !of_small_load_ && text().size() >= (was_packed_ ? kPacked : plain);
     }
-    /// Sets the total bytes of all files of the load; 0 if unknown.
+    /// Sets the total bytes of all files to be loaded; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
         constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // limit for compressed data, which unpacks to about
                                                                   // twenty times its size

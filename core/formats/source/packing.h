@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// A growing byte buffer. In contrast to a string, new memory is not zeroed, which for gigabytes would take as long as
+/// A growing byte buffer. Unlike in a string, new memory is not zeroed, because zeroing gigabytes would take as long as
 /// decompressing them. Large buffers grow without copying if the system can move pages.
 class ByteBuffer {
 public:
@@ -23,8 +23,8 @@ public:
     /// A buffer that never moves. Reserves addresses for its capacity and commits memory as bytes are written. None if
     /// the system does not have enough address space.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
-    /// A buffer of at least this capacity for data that is kept. Buffers created by one thread while earlier ones exist
-    /// are adjacent and use large pages. For small files, allocating small pages would take most of the time. If the
+    /// A buffer of at least this capacity for data that is kept. Buffers of one thread that are alive at the same time
+    /// are contiguous and use large pages. For small files, allocating small pages would take most of the time. If the
     /// capacity is unsuitable or the system has no large pages, returns an ordinary buffer.
     [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 
@@ -47,7 +47,7 @@ public:
         capacity_ = capacity;
     }
 
-    /// Declares that bytes before `end` of a buffer at a fixed place are no longer read; they may read as zeros.
+    /// Declares that bytes before `end` of a buffer at a fixed place will not be read again; they may become zeros.
     void release(std::size_t end);
     /// Reuses the released memory for the next `size` bytes, which avoids new allocations.
     void reuseReleased(std::size_t size);

@@ -20,7 +20,7 @@ namespace bubblescope {
 class UnpackedText {
 public:
     /// `owner` keeps the compressed bytes alive. `log` and `progress` must outlive the reading, which ends with
-    /// complete(). Null if the system does not have enough addresses for the maximum unpacked size.
+    /// complete(). Null if the system does not have enough address space for the maximum unpacked size.
     [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
                                                             Packing packing, std::string where, DiagnosticLog& log,
                                                             LoadProgress& progress);

@@ -47,7 +47,7 @@ private:
     std::string texts_;
 };
 
-/// One row, valid as long as its Rows object. Columns are numbered from 0.
+/// One row, valid as long as its Rows object exists. Columns are numbered from 0.
 class Row {
 public:
     Row(const Rows& rows, std::size_t row) : rows_(rows), cells_(rows.cells_.data() + row * rows.columns_) {}
@@ -81,7 +81,7 @@ public:
             found.push_back(*table);
         return found;
     }
-    /// True for a view or a virtual table. These are programs and are not run; hasTable() returns false for them.
+    /// True for a view or a virtual table. These contain code, which is not run; hasTable() returns false for them.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// Upper bound for the number of rows in a table. Counting them would require reading all pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;

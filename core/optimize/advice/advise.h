@@ -17,7 +17,7 @@ struct AdviceOptions {
     std::optional<ModelSizes> sizes;    ///< tensor sizes of the model, for computing memory in bytes
     std::optional<std::int64_t> budget; ///< limit per rank
     std::size_t max_suggestions = 8;    ///< maximum number of suggestions
-    /// Time limit for searching an order outside of all families; none = no search. See adviseSearched().
+    /// Time limit for the search for an order outside of all families; none = no search. See adviseSearched().
     std::optional<TimeNs> search_time;
     std::string order_folder; ///< folder in which the caller stores such orders, ending with '/'; used in
                               ///< Suggestion::texts
@@ -78,8 +78,8 @@ struct LargerMicrobatches {
 struct Advice {
     HeldMemory present;
     std::optional<LargerMicrobatches> larger; ///< none if the schedule does not support half as many micro-batches
-    /// Sorted by step time, shortest first. Empty if no change gains more than half a percent and its uncertainty. No
-    /// suggestion is dominated by another one with at most as many chunks, parts, copies and memory.
+    /// Sorted by step time, shortest first. Empty if no change gains more than half a percent and more than its
+    /// uncertainty. No suggestion is dominated by another one with at most as many chunks, parts, copies and memory.
     std::vector<Suggestion> suggestions;
     std::size_t recommended = 0; ///< index of the suggestion to try first, if there are any
     Sentence why;                ///< reason for the recommendation

@@ -28,10 +28,10 @@ struct RuleCut {
 };
 
 /// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, the rule takes the next forward ops
-/// that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce. If
-/// there is at least one op, the backward is cut after its all-reduce and the forward after these ops. The pieces are
-/// issued alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream.
-/// All others block the compute stream. The rule never gets past a forward op that exceeds the budget.
+/// that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce. If at
+/// least one op fits, the backward is cut after its all-reduce and the forward after these ops. The pieces are issued
+/// alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream. All
+/// others block the compute stream. The rule never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
 /// Like cutByBudget(), but if a forward op exceeds the budget, splits it into slices that fit, if possible. Splits no

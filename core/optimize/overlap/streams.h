@@ -50,7 +50,7 @@ using PerPass = std::array<T, 2>;
 
 /// The device's two streams while work is issued to them. Each stream runs its work in the order of issue. An op starts
 /// when its stream is free and, if it waits for all-reduces, the last all-reduce of its pass has ended. All-reduces of
-/// the other pass do not affect it. Compute and all-reduce do not slow each other down.
+/// the other pass do not affect the op. Compute and all-reduce do not slow each other down.
 struct StreamState {
     TimeNs compute{0};         ///< time from which the compute stream is free
     TimeNs link{0};            ///< time from which the all-reduce stream is free

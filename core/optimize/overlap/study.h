@@ -26,9 +26,9 @@ struct StepRun {
 };
 
 /// Runs a step operator by operator. A pass starts when the compute stream of its rank reaches it and its input is
-/// available (the neighbour's pass ended, plus `comm`). It delivers its result when its last operator has ended, even
-/// from within a pair. The schedule must have combined backwards and one chunk per rank; all stages are equal. Errors:
-/// Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
+/// available (the neighbour's pass ended, plus `comm`). A pass delivers its result when its last operator has ended,
+/// even if the pass is part of a pair. The schedule must have combined backwards and one chunk per rank; all stages are
+/// equal. Errors: Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 

@@ -39,7 +39,7 @@ struct OptimalPartition {
 };
 
 /// Splits consecutive layers into the schedule's stages, with at least one layer per stage, to get the shortest step.
-/// Never worse than any listed rule. The order of ops is that of the schedule for every split.
+/// The result is never worse than any listed rule. For every split, ops run in the order of the schedule.
 ///
 /// Branch and bound: layers are assigned stage by stage, and the bounds of path_bounds.h prune splits that cannot lead
 /// to a shorter step. The remaining splits are simulated (transfers cost their latency, an overlapped pair the sum of

@@ -34,8 +34,8 @@ private:
 ///
 /// This gives two bounds. `rest`: with the earlier stages fixed, the length of the path in these stages plus its
 /// minimum in the others. `worstStage`: the longest path for each stage and each range of layers that it may contain,
-/// if everything else takes its minimum. The bound is that of the split with the best worst stage. In contrast to
-/// `rest` for a mean of paths, this bound accounts for indivisible layers.
+/// if everything else takes its minimum. The bound is that of the split with the best worst stage. Unlike `rest` for a
+/// mean of paths, this bound accounts for indivisible layers.
 class PathBounds {
 public:
     /// Reserves memory for `max_rows` rows; the tables use 24 bytes per stage, layer and row.

@@ -21,7 +21,7 @@ struct ListRule {
     /// Number of micro-batches in flight on a rank, as a multiple of the number that covers the path to the last stage
     /// and back at the speed of the slowest rank.
     double in_flight = 1;
-    bool forward_first = false; ///< true to prefer a forward to an input gradient below that number
+    bool forward_first = false; ///< true to prefer forwards to input gradients while fewer are in flight
     bool strict = false;        ///< true to limit the number even if the rank becomes idle
     bool deep_first = true;     ///< true to prefer later chunks, false to prefer earlier ones
     double patience = 0;        ///< maximum wait for a preferred op, as a fraction of the other op's time

@@ -53,8 +53,8 @@ struct OrderSizes {
     int vpp = 1;
     /// Number of micro-batches of a second pipeline, for Placement::Bidirectional; included in `microbatches`.
     int second = 0;
-    /// Number of copies of the second pipeline's model (StageWays). Each runs the same number of micro-batches,
-    /// starting with the first copy.
+    /// Number of copies of the second pipeline's model (StageWays). Each copy runs the same number of consecutive
+    /// micro-batches; the first copy runs the first ones.
     int second_copies = 1;
     bool pairs = false; ///< true if forwards and gradients may run as pairs, which take costs.overlapped
     /// Time of the work between the last op of each rank and the end of the step, such as its optimizer; empty =
