@@ -72,7 +72,7 @@ private:
 };
 
 /// Chooses the steps of a run in which checks run. Meant for runs in which the host queues work ahead of a device, so
-/// that the cost of checks shows only in step times. Apart from the very first step, no step runs checks until
+/// that the cost of checks shows only in step times. After the very first step, no step runs checks until
 /// bubble lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After
 /// that, checks run only so often that the mean step time exceeds that of steps without checks by at most a given
 /// share. At least every other step runs without checks, to measure bubble lengths. Steps with checks have numbers that

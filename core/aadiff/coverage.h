@@ -122,8 +122,8 @@ struct PublishedRate {
 };
 
 /// Publications that report both numbers, lowest rate first:
-/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs. They
-///   were found only by their consequences, so the rate is probably an underestimate.
+/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs. These
+///   faults were found only by their consequences, so the rate is probably an underestimate.
 /// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 

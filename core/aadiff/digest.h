@@ -61,7 +61,7 @@ inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t firs
     return total;
 }
 
-/// The digest of a whole buffer in host memory.
+/// The digest of a complete buffer in host memory.
 [[nodiscard]] inline std::uint64_t of(const void* data, std::size_t bytes) {
     return finish(sum(data, bytes), bytes);
 }

@@ -36,7 +36,7 @@ public:
     MeasuredPlan(const StepTimeline& step, const Schedule& schedule, Rank rank, PlanLimits limits, LayerTime time_of);
 
     /// Starts a step, in which planned checks run if `repeats` is true. Returns true once, when the first plan for the
-    /// rest of the run is ready: see plan().
+    /// remaining run is ready: see plan().
     bool beginStep(bool repeats);
 
     /// True if the step only measures.

@@ -15,7 +15,7 @@ namespace bubblescope {
 [[nodiscard]] Answer answerOf(const Run& run, const RunReport& report);
 
 /// Summarizes a trace without a pipeline. `files` has one entry per Run::inputs(). Costs are sums over all devices and
-/// the whole trace. May have no statement if no file shows any activity.
+/// the entire trace. May have no statement if no file shows any activity.
 [[nodiscard]] Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
 /// Consequences of loading problems for the result. Omits problems that only affect the display.

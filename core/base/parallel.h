@@ -69,7 +69,7 @@ void parallelCalls(const Work&... work) {
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// As above, for functions that process `items` items in total. A small total is processed by the calling thread alone.
+/// As above, for functions that process `items` items in total. For a small total, only the calling thread works.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
@@ -95,7 +95,7 @@ auto parallelPieces(std::size_t count, const Work& work) {
     }
 }
 
-/// parallelFor() over groups with `items` items in total. A small total is processed by the calling thread alone.
+/// parallelFor() over groups with `items` items in total. For a small total, only the calling thread works.
 template <class Work>
 void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
     if (items > kParallelItems) return parallelFor(groups, work);

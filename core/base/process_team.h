@@ -9,8 +9,8 @@ namespace bubblescope {
 
 /// Processes that work together on one job and exchange byte strings of any length. All members must make the same
 /// calls in the same order, each from one thread; a call returns when this member's part is done. After an error the
-/// team is unusable. Other members that can be reached also return an error; the launcher terminates the rest. Errors:
-/// Run.
+/// team is unusable. Other members that can be reached also return an error; the launcher terminates the others.
+/// Errors: Run.
 class ProcessTeam {
 public:
     ProcessTeam() = default;

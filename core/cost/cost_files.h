@@ -21,8 +21,8 @@ namespace bubblescope {
 ///     {"stages": [{"forward": "5ms", "backward": "10ms"}, {"forward": "6ms", "input_grad": "6ms",
 ///      "weight_grad": "5ms", "optimizer": "1ms", "loss": "2ms"}, …]}
 ///
-/// Missing backward times are filled in as in makeOpTimes(). `loss` is the time of the output head and loss. It is
-/// added to F, I and W (twice to B), as in Paddle's ZB-VPP creator. `stage` is optional and is checked if present.
+/// Missing backward times are filled in as in makeOpTimes(). `loss`, the time of the output head and loss, is added to
+/// F, I and W (twice to B), as in Paddle's ZB-VPP creator. `stage` is optional and is checked if present.
 [[nodiscard]] Result<std::vector<OpTimes>> readStageTimes(const std::string& file);
 [[nodiscard]] Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where);
 

@@ -99,8 +99,8 @@ struct CostModel {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
 
-    /// Time of an overlapped pair of ops, computed from the times of both ops alone. Unless `overlapped` applies to the
-    /// pair, it is the sum of these times minus the hidden all-reduces.
+    /// Time of an overlapped pair of ops, computed from the times of the two ops when they run alone. Unless
+    /// `overlapped` applies to the pair, it is the sum of these times minus the hidden all-reduces.
     [[nodiscard]] TimeNs pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const;
 
     /// Latency plus bytes / bandwidth, for a transfer between two different ranks. Ignores `measured`.

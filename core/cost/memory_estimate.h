@@ -15,14 +15,14 @@ namespace bubblescope {
 struct LayerSizes {
     std::int64_t parameters = 0;         ///< number of elements, not bytes
     std::int64_t activation = 0;         ///< bytes kept from the forward to the backward
-    std::int64_t until_weight_grad = 0;  ///< bytes kept from I to W if the backward is split: the rest of `activation`
+    std::int64_t until_weight_grad = 0;  ///< bytes kept from I to W if the backward is split: W's part of `activation`
                                          ///< and the tensors that I computes for W
     std::int64_t input = 0;              ///< the part of `activation` that is the layer's input
     std::int64_t forward_workspace = 0;  ///< additional bytes while the forward runs
     std::int64_t backward_workspace = 0; ///< additional bytes while the backward or one of its halves runs
     std::int64_t expert_parameters = 0;  ///< part of `parameters` that is divided among expert-parallel ranks
 
-    /// Adds sizes, except for workspaces, where it takes the maximum because layers run one after another.
+    /// Adds sizes, but takes the maximum of workspaces, because layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);
 };
 
@@ -130,8 +130,8 @@ struct AttentionWeights {
 ///
 /// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases. With f = 4h and t = 1 this
 /// is 12h² + 13h. Experts: (experts / ranks) · 3hf_e, and the router's h · experts. First stage: an embedding of V·h/t
-/// parameters and dropout's mask. Last stage: the same number of parameters plus a norm, the inputs of both, and 32-bit
-/// logits. Errors: Usage, if a size is missing or not divisible as required.
+/// parameters and dropout's mask. Last stage: the same number of parameters plus a norm, the inputs of head and norm,
+/// and 32-bit logits. Errors: Usage, if a size is missing or not divisible as required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// Reads a JSON object with the fields of ModelSizes, or with those of TransformerShape under "transformer"; see the

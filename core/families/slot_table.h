@@ -66,8 +66,8 @@ public:
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
     void squeeze();
 
-    /// Orders of the ranks for a table without weight gradients: they are added in the empty slots, those of chunk 1
-    /// first.
+    /// Orders of the ranks for a table without weight gradients, with these added in the empty slots (chunk 1
+    /// first).
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 
     /// Orders of the ranks, with complete backwards in place of input gradients.

@@ -33,9 +33,9 @@ struct OrderSetup {
 /// Configures `framework` to run this order. The name of the order identifies its family (matchSchedule()). `file` is
 /// the path of the CSV as seen by the framework.
 ///
-/// torchtitan, its graph_pp and NeMo Automodel run a CSV with PyTorch's _PipelineScheduleRuntime. However, they choose
-/// the assignment of stages to ranks by the *name* of a schedule: a loop, or a V of two stages per rank. Megatron-core
-/// and DeepSpeed cannot read an order; they only get settings, and only for orders that they generate.
+/// torchtitan, its graph_pp and NeMo Automodel run a CSV with PyTorch's _PipelineScheduleRuntime. However, these
+/// programs assign stages to ranks according to the *name* of a schedule: a loop, or a V of two stages per rank.
+/// Megatron-core and DeepSpeed cannot read an order; they only get settings, and only for orders that they generate.
 ///
 /// Errors: Usage, with the reason, if the framework cannot run the order.
 [[nodiscard]] Result<OrderSetup> orderSetup(const Schedule& schedule, Framework framework, const std::string& file);

@@ -129,7 +129,7 @@ struct LiveStep {
 /// ranks.
 [[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
-/// Counts over the entire run.
+/// Totals for the entire run.
 struct LiveCounts {
     std::int64_t bytes = 0;
     std::int64_t packets = 0;

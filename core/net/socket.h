@@ -96,8 +96,8 @@ public:
     /// Listens on the first usable address of the host and sets `address.port` to the actual port. Error: Run, with the
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// Listens where other hosts can reach this host under the name that they use for it: on the interface with that
-    /// address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
+    /// Listens where other hosts can reach this host under the name that they use for it: on the interface with the
+    /// name's address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
     /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 

@@ -36,7 +36,7 @@ struct Layout {
     [[nodiscard]] int devices() const { return stageRanks() * pp; }
     /// Number of ranks per pipeline stage.
     [[nodiscard]] int stageRanks() const { return tp * cp * dp; }
-    /// Number of ranks that hold the same weights, except for experts.
+    /// Number of ranks that hold the same non-expert weights.
     [[nodiscard]] int sharers() const { return cp * dp; }
     /// Number of ranks that hold the same experts.
     [[nodiscard]] int expertSharers() const { return stageRanks() / ep; }

@@ -60,10 +60,10 @@ struct Links {
 };
 
 /// Links of the groups in a layout. A group within one host uses the links of the host, all other groups use the
-/// network; a ring with several ranks per host uses as many adapters per host.
+/// network; a ring with n ranks per host uses n adapters per host.
 [[nodiscard]] Links tensorLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links contextLinks(const Cluster& cluster, const Layout& layout);
-/// Links between the ranks that hold the same weights (dp and cp), except for experts.
+/// Links between the ranks that hold the same non-expert weights (dp and cp).
 [[nodiscard]] Links dataLinks(const Cluster& cluster, const Layout& layout);
 /// Links between the ranks that share the experts, and between those that hold the same experts.
 [[nodiscard]] Links expertLinks(const Cluster& cluster, const Layout& layout);

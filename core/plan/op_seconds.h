@@ -46,8 +46,8 @@ struct OpSeconds {
 ///   in both passes.
 /// - Context parallelism: keys and values are passed around a ring, which overlaps with attention.
 /// - Experts: tokens are assumed to be spread evenly. In both passes, each rank sends its T/t tokens to k experts with
-///   one all-to-all of k·h·T/t elements, and receives the results with another. Permuting the tokens before and after
-///   this moves as many elements twice each time.
+///   one all-to-all of k·h·T/t elements, and receives the results with another. Each permutation of the tokens, before
+///   and after, reads and writes this number of elements.
 /// - Recomputation repeats the forward, including its communication. Selective recomputation repeats the products of K,
 ///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {

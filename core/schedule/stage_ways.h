@@ -10,8 +10,8 @@ namespace bubblescope {
 
 /// The paths (ways) of micro-batches through the stages: one path per copy of a model on the ranks. With one pipeline,
 /// the only path contains all stages in order. Two pipelines in opposite directions have two paths, one each. If each
-/// of them has one stage per rank, the second pipeline may also consist of several copies of a smaller model, each with
-/// its own path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
+/// pipeline has one stage per rank, the second pipeline may also consist of several copies of a smaller model, each
+/// with its own path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
 class StageWays {
 public:
     struct Way {

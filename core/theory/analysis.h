@@ -94,7 +94,7 @@ public:
     explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
     /// `ran` must be the units of the step; if null, they are computed here.
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
-    /// Two parts of analyze(): the first depends only on the order and can run on any thread; the second does the rest.
+    /// Two parts of analyze(): the first depends only on the order and can run on any thread; the second completes it.
     [[nodiscard]] StepAnalysis asItRan(const StepTimeline& step, const StepOrder& order) const;
     void complete(StepAnalysis& analysis, const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran);
     /// Continues as if this step were the one analysed last. `step` must outlive the next call.

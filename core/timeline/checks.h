@@ -101,7 +101,7 @@ struct CheckRecord {
     int replica = 0; ///< index of the replica
     int tensor_rank = 0;
     Op op;                   ///< for a transfer, the op that uses the data; for weights, the optimizer op
-    int layer = 0;           ///< index in the whole model
+    int layer = 0;           ///< index across the model
     std::string tensor;      ///< name from tensorName(); for a mismatch, the first tensor that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sent data, or the stored answer
     std::uint64_t second = 0;
@@ -121,7 +121,7 @@ struct DigestRecord {
     int replica = 0;
     int tensor_rank = 0;
     Op op;
-    int layer = 0; ///< index in the whole model
+    int layer = 0; ///< index across the model
     std::string tensor;
     std::uint64_t digest = 0;
     TimeNs time{0}; ///< time at which the tensor was complete

@@ -28,7 +28,7 @@
 ///   and, for a failed run, failure (the reason).
 /// - category "check": a check (see CheckRecord) on the track "replay", with a name such as "F3.1 layer 5"; a slice if
 ///   the check ran, otherwise an instant. The args are check, outcome, verdict (see checkKindName() and the functions
-///   after it), kind, microbatch, chunk, stage, step and sequence as for an op, layer (index in the whole model, from 0
+///   after it), kind, microbatch, chunk, stage, step and sequence as for an op, layer (index across the model, from 0
 ///   for the embedding), tensor, first and second (digests, 16 hexadecimal digits). For a mismatch whose tensors were
 ///   available, also elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; the name and args are those of a check, with

@@ -23,7 +23,7 @@ struct TransferBatch {
     TimeNs received{0};                ///< latest possible end of the receive's transfer
 };
 
-/// The batches of a step. In a batch, the record of a receive ends when the slower of both transfers ends. The peer's
+/// The batches of a step. In a batch, the record of a receive ends when the slower transfer ends. The peer's
 /// batch, which usually contains the same two transfers, shows which was slower: a transfer has ended as soon as either
 /// record has. If all four records end together, transfers on the same links outside of batches identify the slow one.
 ///

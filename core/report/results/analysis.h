@@ -14,7 +14,7 @@ struct AnalysisOptions {
     /// Audience of the document: Text, Page or Programs. Parts for other audiences are omitted.
     Reader reader = Reader::Text;
     std::size_t most_findings = Findings::kScreen; ///< maximum number of findings in text
-    std::size_t most_rows = 64;                    ///< maximum number of ranks on a page; a note reports the rest
+    std::size_t most_rows = 64;                    ///< maximum number of ranks on a page; a note reports the others
     std::optional<ModelUse> use;                   ///< set if the model is known
     std::string version;                           ///< program version for the footer of a page
 };

@@ -67,7 +67,7 @@ struct RowInput {
 
 /// Returns a rank's ops and bubbles in the range as boxes. Ops that run simultaneously share the height of the row,
 /// with forwards on top. Neighbours that are too narrow to be visible are merged into one box with the colour that has
-/// the longest total time. Empty ops are omitted. Linear in the number of ops, except for sorting them by start.
+/// the longest total time. Empty ops are omitted. Linear in the number of ops, apart from sorting them by start.
 [[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
 
 } // namespace bubblescope::svg
