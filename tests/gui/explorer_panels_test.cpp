@@ -238,7 +238,7 @@ private slots:
         QCOMPARE(
             errorText(error),
             QStringLiteral(
-                "zb-v（handcrafted）的顺序是固定的，不接受 “激活上限”（请去掉 “激活上限”，或给出 “变体” greedy）"));
+                "zb-v（handcrafted）的顺序是固定的，不接受 “激活上限”（请去掉 “激活上限”，或改用 “变体” greedy）"));
         QCOMPARE(translated(say("{} specifies {} pipeline ranks, but the trace shows {}; using the trace",
                                 Field("pp").term(), 2, 4)),
                  QStringLiteral("“rank 数 p” 写明有 2 个流水线 rank，而跟踪显示 4 个；以跟踪为准"));

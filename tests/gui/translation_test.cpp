@@ -218,7 +218,7 @@ QSet<QString> errorTexts() {
 
 /// The names of an anomaly's numbers, as shown by the app.
 QSet<QString> evidenceNames() {
-    static const QRegularExpression name(QStringLiteral("(?:\\{|emplace_back\\()\"([a-z_]+)\","));
+    static const QRegularExpression name(QStringLiteral("(?:(?<!ThresholdInfo)\\{|emplace_back\\()\"([a-z_]+)\","));
     QSet<QString> names;
     QDirIterator files(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/analysis/anomalies"), {QStringLiteral("*.cpp")},
                        QDir::Files);
