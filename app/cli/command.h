@@ -31,7 +31,7 @@ void addFillCommand(Command app, Action& action);
 void addPlanCommand(Command app, Action& action);
 /// `team` holds the processes that are the ranks of a run, or is null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
-/// Adds `run --aadiff` as a command of `aadiff`.
+/// Adds `run --aadiff` as a subcommand of `aadiff`.
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team);
 void addConvertCommand(Command app, Action& action);
 void addInfoCommand(Command app, Action& action);
@@ -43,7 +43,7 @@ void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);
 void addWhatIfCommand(Command app, Action& action);
 void addAadiffCommand(Command app, Action& action, ProcessTeam* team);
-/// Adds `compare` as a command of `aadiff`.
+/// Adds `compare` as a subcommand of `aadiff`.
 void addAadiffCompareCommand(Command aadiff, Action& action);
 void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);

@@ -19,9 +19,9 @@ namespace bubblescope::cli {
 struct OptionTraits;
 struct CommandRegistry;
 
-/// An option, flag or positional argument of a command. It is a handle: cheap to copy, and valid while its CommandLine
-/// exists. Every setter returns the option, so that calls can be chained. CommandLine::parse() reports errors in the
-/// command line.
+/// An option, flag or positional argument of a command. The object is a handle: cheap to copy, and valid while its
+/// CommandLine exists. Every setter returns the option, so that calls can be chained. CommandLine::parse() reports
+/// errors in the command line.
 class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
@@ -168,8 +168,8 @@ public:
 
     /// The program itself, to which commands are added.
     [[nodiscard]] Command root() const;
-    /// Sets a function that adds the options that every command has. It is called for each command without subcommands,
-    /// after that command's options have been added.
+    /// Sets a function that adds the options that every command has. The function is called for each command without
+    /// subcommands, after that command's options have been added.
     void addToEvery(std::function<void(Command)> add);
     /// Sets values for options that are not on the command line. Must be called before parse().
     void setDefaults(std::vector<OptionDefault> defaults);

@@ -10,7 +10,7 @@ namespace bubblescope::cli {
 /// True if the request names a schedule whose stages are not bound to ranks. `simulate` handles these separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// Simulates such a schedule and prints the result. Errors: Usage.
+/// Simulates a schedule with moving stages and prints the result. Errors: Usage.
 [[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightTimes& weights,
                                                  const SvgOptions& svg, bool json);
 

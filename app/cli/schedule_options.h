@@ -18,7 +18,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
 void addSizeOptions(Command command, ScheduleRequest& request);
 void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always,
                     std::vector<SweepAxis>* axes = nullptr);
-/// Adds the options for slices of unequal length or time.
+/// Adds the options for slices of unequal length or duration.
 void addSliceOptions(Command command, ScheduleRequest& request);
 /// Adds the options that only simulations support: transfer costs other than latency, and durations of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);

@@ -41,7 +41,7 @@ class CentralArea : public QWidget {
     Q_OBJECT
 
 public:
-    /// Sources of the displayed data. They must outlive the area.
+    /// Sources of the displayed data. The sources must outlive the area.
     struct Sources {
         ViewState& state;
         ThemeManager& themes;

@@ -32,7 +32,7 @@ class DockPanels : public QObject {
     Q_OBJECT
 
 public:
-    /// Sources of the displayed data. They must outlive the panels.
+    /// Sources of the displayed data. The sources must outlive the panels.
     struct Sources {
         RunLoader loader;
         ViewState& state;

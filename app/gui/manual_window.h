@@ -16,8 +16,8 @@ class QToolButton;
 namespace bubblescope::gui {
 
 /// A page of the built-in manual. `path` is relative to resources/manual, such as "schedules/1f1b.md", and independent
-/// of the language. The Chinese text of a page is stored in zh_CN under the same path. If it is missing, the English
-/// text is shown.
+/// of the language. The Chinese text of a page is stored in zh_CN under the same path. If the Chinese text is missing,
+/// the English text is shown.
 struct ManualPage {
     QString path;
     QString file; ///< path of the text, such as "zh_CN/schedules/1f1b.md"; links are relative to it

@@ -19,7 +19,7 @@ class Preferences : public QObject {
     Q_OBJECT
 
 public:
-    /// Objects that the settings apply to. They must outlive the preferences.
+    /// Objects that the settings apply to. The objects must outlive the preferences.
     struct Targets {
         ThemeManager& themes;
         LanguageManager& languages;

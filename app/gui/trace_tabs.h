@@ -68,9 +68,9 @@ public:
     void markLive(const QString& alert);
 
     void show(int tab);
-    /// Closes a tab. If it is the last tab, an empty tab remains.
+    /// Closes a tab. If the closed tab is the last one, an empty tab remains.
     void close(int tab);
-    /// Shows the tab `by` positions further, with wraparound.
+    /// Shows the tab `by` positions after the selected one, with wraparound.
     void turn(int by);
     [[nodiscard]] int count() const { return static_cast<int>(tabs_.size()); }
     [[nodiscard]] int current() const { return current_; }

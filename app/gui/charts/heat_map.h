@@ -44,7 +44,7 @@ protected:
 
 private:
     [[nodiscard]] int rowNameWidth() const;
-    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside of all cells
+    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside all cells
     [[nodiscard]] QColor colour(const Cell& cell) const;
     [[nodiscard]] int scaleHeight() const;
     void paintScale(QPainter& painter) const;

@@ -16,7 +16,7 @@
 
 namespace bubblescope::gui {
 
-/// Translates a text into the app's language in code outside of QObjects. Translations do not depend on the context.
+/// Translates a text into the app's language in code outside QObjects. Translations do not depend on the context.
 [[nodiscard]] inline QString tr(const char* text, const char* note = nullptr, int count = -1) {
     return QCoreApplication::translate("", text, note, count);
 }

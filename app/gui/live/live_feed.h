@@ -45,7 +45,7 @@ struct RecordLatency {
     TimeNs p99{0}; ///< 99th percentile
 };
 
-/// State of a run at one point in time. It has a bounded size, is created on a worker thread, and is immutable
+/// State of a run at one point in time. A snapshot has a bounded size, is created on a worker thread, and is immutable
 /// afterwards.
 struct LiveSnapshot {
     std::optional<RunInfo> info;       ///< none before the first record

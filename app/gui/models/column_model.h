@@ -29,7 +29,7 @@ protected:
         QString tip = {};
     };
 
-    /// Columns in the current language. Their number may change only with forgetColumns().
+    /// Columns in the current language. The number of columns may change only with forgetColumns().
     [[nodiscard]] virtual std::vector<Column> columns() const = 0;
     [[nodiscard]] virtual std::size_t rows() const = 0;
     /// Value of a cell for any role except the alignment.

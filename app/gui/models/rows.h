@@ -107,7 +107,7 @@ struct PlannedRow {
     friend bool operator==(const PlannedRow&, const PlannedRow&) = default;
 };
 
-/// Facts of all lines, by line number. `step` is an index in Run::steps and selects the step for the idle fraction.
+/// Facts about all lines, by line number. `step` is an index in Run::steps and selects the step for the idle fraction.
 [[nodiscard]] std::vector<RowFacts> rowFacts(const Session& session, int step);
 
 /// Number of coordinates on each axis, which is the largest coordinate plus one.

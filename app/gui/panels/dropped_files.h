@@ -14,7 +14,7 @@ class ViewState;
 /// Paths of the local files and folders in a drag.
 [[nodiscard]] QStringList localPaths(const QMimeData& data);
 
-/// Accepts a drop as a copy. If it were accepted as a move, the source would delete the file.
+/// Accepts a drop as a copy. If the drop were accepted as a move, the source would delete the file.
 void acceptAsCopy(QDropEvent& event);
 
 /// Accepts files dropped on a window and asks the user how to open them: as the ranks of one run, as several runs, or

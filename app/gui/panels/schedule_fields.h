@@ -12,8 +12,8 @@ struct ScheduleFields {
     QComboBox* family = nullptr;
     QComboBox* flavor = nullptr;
 
-    /// Adds both boxes to a form. Their object names start with `prefix`: "run" results in "runFamily". The box for
-    /// flavours is initially empty.
+    /// Adds both boxes to a form. The boxes' object names start with `prefix`: "run" results in "runFamily". The box
+    /// for flavours is initially empty.
     [[nodiscard]] static ScheduleFields addTo(QFormLayout& form, const char* prefix);
     /// Returns null if there is no family with this name.
     [[nodiscard]] const ScheduleFamily* chosen() const;

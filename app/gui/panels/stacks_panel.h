@@ -24,9 +24,9 @@ class FillWhenVisible;
 class FlameGraph;
 class Histogram;
 
-/// Stacks in the measured range, the selected slice or op, the step, or the complete trace. They are shown as a flame
-/// graph and as a list of names with callers and callees. For one name, the panel lists all slices with a histogram of
-/// their durations. Selected items are marked on the timeline.
+/// Stacks in the measured range, the selected slice or op, the step, or the complete trace. The stacks are shown as a
+/// flame graph and as a list of names with callers and callees. For one name, the panel lists all slices with a
+/// histogram of their durations. Selected items are marked on the timeline.
 class StacksPanel : public QWidget {
     Q_OBJECT
 

@@ -19,14 +19,14 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
 }
 
 /// Distributes `pixels` over the parts of a column of `length` in proportion to their time, with the largest remainder
-/// method. All ops together receive at least one pixel if their time is not 0, as do all other parts together. That
-/// pixel is taken from time outside of steps or, if there is none, from the part with the largest excess over its
-/// share.
+/// method. All ops together receive at least one pixel if their time is not 0, as do
+/// all other parts together. That pixel is taken from time outside steps or, if
+/// there is none, from the part with the largest excess over its share.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 
-/// Adjacent pixel columns in a row with the same content: a stack of the rank's activities; see kStackOrder. The rest
-/// of the height is time outside of steps.
+/// Adjacent pixel columns in a row with the same content: a stack of the rank's activities; see kStackOrder. The
+/// remaining height is time outside steps.
 struct StackPiece {
     int row = 0;
     int begin = 0; ///< first column, from the left edge of the plot

@@ -44,8 +44,8 @@ struct RowExtras {
 };
 
 /// Positions of rows and lanes, in logical pixels from the top of the first row. Rows grow up to a maximum height to
-/// fill the view, or shrink down to a readable height. If they still do not fit, the view scrolls. If scrolling would
-/// require many screens, rows are compact instead: as thin as possible, with a single band for ops and bubbles.
+/// fill the view, or shrink down to a readable height. If the rows still do not fit, the view scrolls. If scrolling
+/// would require many screens, rows are compact instead: as thin as possible, with a single band for ops and bubbles.
 ///
 /// Pinned rows come first and do not scroll: drawing and hit testing in the first stickyHeight() pixels of the view use
 /// a scroll position of 0.
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] int contentHeight() const { return rowTop(rowCount()); }
     [[nodiscard]] int rowTop(int row) const { return tops_.empty() ? 0 : tops_[static_cast<std::size_t>(row)]; }
     [[nodiscard]] const std::vector<LaneBand>& bands() const { return bands_; }
-    /// Row at a vertical position; −1 outside of all rows.
+    /// Row at a vertical position; −1 outside all rows.
     [[nodiscard]] int rowAt(int y) const;
     [[nodiscard]] std::optional<LaneBand> bandAt(int y) const;
 

@@ -32,8 +32,8 @@ private:
     bool last_repeated_ = true; ///< true if it was drawn more than once; initially true, to cache the first image
 };
 
-/// Cached image of the row names. They do not change while a view is zoomed or panned, and painting a full screen of
-/// text would take 10 % of the time for a frame. GUI thread only.
+/// Cached image of the row names. The names do not change while a view is zoomed or panned, and painting a full screen
+/// of text would take 10 % of the time for a frame. GUI thread only.
 class KeptNames {
 public:
     /// `corner` is the top left corner of the column of names in a view, and `width` is the width of the column, in

@@ -143,8 +143,8 @@ struct LanePlace {
 };
 [[nodiscard]] std::vector<LanePlace> lanesInSight(const GeometryInput& input);
 
-/// Positions of all pixels that contain at least one time. `time` returns the time of an element of `list`, which must
-/// be sorted by time.
+/// Positions of all pixels that contain at least one of the times. `time` returns the time of an element of `list`,
+/// which must be sorted by time.
 template <class List, class Time>
 std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const Time& time) {
     std::vector<double> out;
@@ -159,8 +159,8 @@ std::vector<double> pixelsWith(const TimeScale& scale, const List& list, const T
     return out;
 }
 
-/// Line between the slices at the start and end of an arrow; none if a track has no row. Ends far outside of the plot
-/// are moved closer to it.
+/// Line between the slices at the start and end of an arrow; none if a track has no row. Ends far outside the plot are
+/// moved closer to it.
 [[nodiscard]] std::optional<QLineF> flowLine(const GeometryInput& input, const SliceFlow& flow);
 
 } // namespace bubblescope::gui

@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// Base class of all views with rows over time. It provides a column of names on the left, a ruler at the top, mouse
+/// Base class of all views with rows over time. Each view has a column of names on the left, a ruler at the top, mouse
 /// wheel and key bindings for zooming and panning, tooltips, and a focus frame. GUI thread only.
 class TimeView : public QAbstractScrollArea {
     Q_OBJECT
@@ -33,7 +33,7 @@ signals:
 protected:
     /// `names` is the width of the column of names; `ruler` is the height of the ruler. `themes` must outlive the view.
     TimeView(ThemeManager& themes, int names, int ruler, QWidget* parent);
-    /// Sets the range that the view shows and changes. It must outlive the view.
+    /// Sets the range that the view shows and changes. The range must outlive the view.
     void setRange(VisibleRange& range);
 
     /// Rectangle in the viewport in which the rows are drawn.
