@@ -24,7 +24,7 @@ class Transport;
 /// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
-/// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that they hold:
+/// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that the ranks hold:
 /// weights, gradients, the optimizer's moments, and the activations at the peak of the order. Error: Usage.
 [[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
 

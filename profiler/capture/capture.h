@@ -22,11 +22,11 @@
 
 namespace bubblescope::profiler {
 
-/// Records the events of this process and writes its trace. It is created when NVTX, NCCL or CUDA first loads the
-/// library, and never destroyed. A separate thread writes the events several times a second and does all slow work. It
-/// holds no lock while it writes files, loads libraries or calls CUPTI, so the job never waits for these operations. No
-/// file is created before the first event. A forked child does nothing until it records something; it then writes its
-/// own trace.
+/// Records the events of this process and writes its trace. The object is created when NVTX, NCCL or CUDA first loads
+/// the library, and never destroyed. A separate thread writes the events several times a second and does all slow work.
+/// The thread holds no lock while it writes files, loads libraries or calls CUPTI, so the job never waits for these
+/// operations. No file is created before the first event. A forked child does nothing until it records something; it
+/// then writes its own trace.
 class Capture {
 public:
     /// Returns null if nothing should be recorded. Never throws.

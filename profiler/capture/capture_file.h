@@ -39,8 +39,8 @@ struct CaptureFileInfo {
     OwnedArgs description{}; ///< further arguments of the instant at the start of each part
 };
 
-/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Above four
-/// parts the oldest is removed. Each part can be read on its own. No file is created before the first event. Not
+/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Beyond four
+/// parts, the oldest is removed. Each part can be read on its own. No file is created before the first event. Not
 /// thread-safe.
 class CaptureFile {
 public:

@@ -14,8 +14,8 @@
 
 namespace bubblescope::profiler {
 
-/// Options for recording an unmodified job. They are passed in environment variables, which reach every process of a
-/// job.
+/// Options for recording an unmodified job. The options are passed in environment variables, which reach every process
+/// of a job.
 struct CaptureOptions {
     enum class Mode : std::uint8_t {
         Full,
@@ -71,7 +71,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// Error: Usage, naming the invalid part; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 
-/// Text from which parseCaptureOptions() would produce these options, without the folder; empty for the defaults.
+/// Text from which parseCaptureOptions() would produce these options, except the folder; empty for the defaults.
 [[nodiscard]] std::string captureOptionsText(const CaptureOptions& options);
 
 /// Reads the options from the environment: first the file named by BUBBLESCOPE_CAPTURE_FILE, then BUBBLESCOPE_CAPTURE.

@@ -21,8 +21,8 @@
 
 namespace bubblescope::profiler {
 
-/// An event that a framework's adapter reports with its times (CLOCK_MONOTONIC), such as a check in a bubble. It is a
-/// slice, or an instant of the process if start and end are equal.
+/// An event that a framework's adapter reports with its times (CLOCK_MONOTONIC), such as a check in a bubble. The event
+/// is a slice, or an instant of the process if start and end are equal.
 struct StatedEvent {
     std::string track;
     std::string category;

@@ -8,7 +8,7 @@
 
 namespace bubblescope::profiler {
 
-/// Time in which threads of this process were ready to run but waited for a core, as counted by the kernel
+/// Time during which threads of this process were ready to run but waited for a core, as counted by the kernel
 /// (/proc/self/task/TID/schedstat). Not thread-safe.
 class RunQueue {
 public:

@@ -10,9 +10,9 @@
 
 namespace bubblescope::profiler {
 
-/// The connection to the `record` process that started the job. That process saves the records left in this process's
-/// memory if this process is killed, exits without destructors, or executes another program. The peer must run as the
-/// same user or as root.
+/// The connection to the `record` process that started the job. The `record` process saves the records left in this
+/// process's memory if this process is killed, exits without destructors, or executes another program. The peer must
+/// run as the same user or as root.
 class WatcherLink {
 public:
     WatcherLink() = default;
@@ -22,8 +22,8 @@ public:
     /// `name` is an abstract socket. A forked child uses its parent's connection.
     void connect(std::string_view name) noexcept;
     [[nodiscard]] bool isOpen() const noexcept;
-    /// Memory shared with the watcher. This process creates it or, if its limits forbid that, the watcher does, which
-    /// takes a moment longer. Null if neither is possible.
+    /// Memory shared with the watcher. This process creates the memory or, if its limits forbid that, the watcher does,
+    /// which takes a moment longer. Null if neither is possible.
     [[nodiscard]] std::unique_ptr<EventMemory> sharedMemory(std::size_t bytes) const noexcept;
 
     /// Layout of the request for memory, of the message that offers memory, and of the beginning of an Account.

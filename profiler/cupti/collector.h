@@ -76,7 +76,7 @@ public:
 /// newer files are excluded. `driver_version` is 12040 for 12.4; 0 = unknown.
 [[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
-/// Returns the CUPTI library that the process has loaded or, if there is none, the system's library. It is loaded on
+/// Returns the CUPTI library that the process has loaded or, if there is none, the system's library. CUPTI is loaded on
 /// demand, so Bubblescope's library also runs without CUPTI. If none is found, returns null with the reason in
 /// `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);

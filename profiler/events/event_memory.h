@@ -14,10 +14,10 @@
 
 namespace bubblescope::profiler {
 
-/// The memory in which the threads of a process store their records until they are written. It consists of chunks,
-/// which threads take as needed and the writer returns. It is a single mapping of fixed size: one thread can use the
-/// whole mapping in a burst, and many threads together cannot use more. Pages are touched only when used. Another
-/// process may map the same memory, so that its content survives when this process is killed.
+/// The memory in which the threads of a process store their records until they are written. The memory consists of
+/// chunks, which threads take as needed and the writer returns. The memory is a single mapping of fixed size: one
+/// thread can use the whole mapping in a burst, and many threads together cannot use more. Pages are touched only when
+/// used. Another process may map the same memory, so that its content survives when this process is killed.
 ///
 /// The content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
 /// garbage.

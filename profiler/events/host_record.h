@@ -44,7 +44,7 @@ struct HostRecord {
 
 using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;
 
-/// Encodes a record for EventMemory. It is inline because it accounts for most of the cost of recording a range.
+/// Encodes a record for EventMemory. encode() is inline because it accounts for most of the cost of recording a range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
 /// Decodes the result of encode(). The record refers to `words`. Returns nothing if `words` is not a valid record.

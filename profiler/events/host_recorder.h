@@ -83,7 +83,7 @@ public:
     /// Requests the memory of this process as its first record would, without storing a record.
     EventMemory* begin() noexcept;
 
-    // Call these functions around a fork. They only wait for threads that are making their first record.
+    // Call these functions around a fork. The functions only wait for threads that are making their first record.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;
@@ -164,8 +164,8 @@ private:
 
     Begin begin_;
     std::function<void()> on_thread_;
-    /// Differs between recorders. It is in a page that the system clears in forked children, so that a child detects
-    /// the fork.
+    /// Differs between recorders. The number is in a page that the system clears in forked children, so that a child
+    /// detects the fork.
     std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};

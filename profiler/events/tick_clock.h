@@ -25,7 +25,7 @@ namespace bubblescope::profiler {
 [[nodiscard]] bool countsEvenly();
 
 /// The cheapest clock, for the hot path: it costs half as much as CLOCK_MONOTONIC if the time stamp counter can be
-/// used. Only TickMap can convert its unit.
+/// used. Only TickMap can convert the clock's unit.
 class TickClock {
 public:
     explicit TickClock(bool counter = countsEvenly()) : counter_(counter) {}

@@ -66,9 +66,9 @@ public:
     /// have ended. `failure` contains the reason why the run failed; empty if it succeeded.
     [[nodiscard]] Status close(std::string_view failure = {});
 
-    /// Sets an additional source of slices, which calls addSlices(). It is called before each flush, by one thread at a
-    /// time and without a lock held. `last` is true when close() calls it. An empty function removes the current
-    /// source. Must not be set while producers run.
+    /// Sets an additional source of slices, which calls addSlices(). The source is called before each flush, by one
+    /// thread at a time and without a lock held. `last` is true when close() calls it. An empty function removes the
+    /// current source. Must not be set while producers run.
     using Source = std::function<void(bool last)>;
     void setSource(Source source);
 

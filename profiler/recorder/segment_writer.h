@@ -84,8 +84,8 @@ public:
     /// Marks the end of the file. `dropped` is the number of all lost records.
     [[nodiscard]] Status appendEnd(std::int64_t dropped, std::string_view failure = {});
 
-    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank must match the
-    /// file.
+    /// Appends checks and digests of this rank; sorts them in place. The records' rank, replica and tensor rank must
+    /// match the file.
     [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }

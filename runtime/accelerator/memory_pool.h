@@ -15,8 +15,8 @@ namespace bubblescope::runtime {
 
 class MemoryPool;
 
-/// Memory of a pool, which the destructor returns. Its address is valid immediately, but its content only after the
-/// queued work is done.
+/// Memory taken from a pool; the destructor returns it. The memory's address is valid immediately, but its content only
+/// after the queued work is done.
 class Buffer {
 public:
     Buffer() = default;

@@ -64,7 +64,7 @@ public:
         }
         return nullptr;
     }
-    /// Returns the place for a new object: an empty object, or the oldest object of its key, to be changed or replaced.
+    /// Returns the slot for a new object: an empty object, or the oldest object of its key, to be changed or replaced.
     /// Fill it immediately.
     [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];

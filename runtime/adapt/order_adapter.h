@@ -13,13 +13,13 @@
 
 namespace bubblescope::runtime {
 
-/// A change of the order during a run.
+/// A change to the order during a run.
 struct OrderChange {
     int step = 0;       ///< step after which the change was decided
     std::string cause;  ///< difference from the nominal times: "rank 2 is 1.50 times slower"
     std::string order;  ///< "searched", "dispatch ready", "original", …
-    TimeNs before{0};   ///< mean step time in the previous order, with the times measured in the last steps
-    TimeNs expected{0}; ///< mean step time in the new order, with the same times
+    TimeNs before{0};   ///< mean step time of the previous order, given the times measured in the last steps
+    TimeNs expected{0}; ///< mean step time of the new order, given the same times
 };
 
 /// Chooses a better order for the ranks of a running job. After each step it compares several orders, using the times
@@ -52,7 +52,7 @@ private:
         RunOrder order;
     };
 
-    /// Makespans of an order with the times of the last steps; empty if the order cannot run.
+    /// Makespans of an order, given the times of the last steps; empty if the order cannot run.
     [[nodiscard]] std::vector<TimeNs> makespans(const RunOrder& order) const;
     /// Starts a search if times have changed since the last search, and collects the result of a finished search.
     void search(const CostModel& mean);
@@ -62,7 +62,7 @@ private:
     const bool waits_;
     const int limit_;                   ///< activations per rank
     std::vector<Candidate> candidates_; ///< the original order first, searched orders last
-    std::size_t unsearched_;            ///< number of candidates without searched orders
+    std::size_t unsearched_;            ///< number of candidates, excluding searched orders
     std::size_t current_ = 0;
     std::deque<StepTimeline> last_;
     std::optional<CostModel> searched_for_;

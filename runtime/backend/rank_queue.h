@@ -18,9 +18,9 @@ namespace bubblescope::runtime {
 
 /// Converts a device's events to host time, for all ranks on one device. Events only yield the time from one event to
 /// another, so a reference event is recorded on an idle stream between two readings of the host's clock. Several
-/// attempts are made, and the attempt with the closest readings is used. This is repeated in every step, so that
-/// neither clock drift nor the coarse resolution of long intervals matters. All ranks use the same reference event, so
-/// they share the same error of a few microseconds.
+/// attempts are made, and the attempt with the closest readings is used. The measurement is repeated in every step, so
+/// that neither clock drift nor the coarse resolution of long intervals matters. All ranks use the same reference
+/// event, so they share the same error of a few microseconds.
 class DeviceTime {
 public:
     DeviceTime(Accelerator& device, HostClock& clock);
@@ -89,7 +89,7 @@ public:
     /// Must be called first, on the rank's thread.
     void bindThread() { device().bindThread(); }
 
-    /// Call it before an op. After limitAhead(ops), it waits until the device has at most `ops` further ops to execute.
+    /// Call it before an op. After limitAhead(ops), waits until the device has at most `ops` further ops to execute.
     void waitForRoom();
     /// Begins a step; call it while no rank has work queued. Times are recorded from then on.
     void beginStep();
@@ -124,7 +124,7 @@ public:
     /// processes, nothing else prevents the host from queueing a whole step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
-    // Checks in bubbles. They have a separate queue, whose work yields to other work on the device.
+    // Checks in bubbles. Checks have a separate queue, whose work yields to other work on the device.
 
     /// Call it before the first step of a run with checks.
     void prepareChecks();
@@ -134,7 +134,7 @@ public:
     void holdSinceStep(TimeNs length);
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Calls `work`, which adds to the queue of checks, and waits until the queue has executed it. This happens after
+    /// Calls `work`, which adds to the queue of checks, and waits until the queue has executed it. The work runs after
     /// everything that the rank has queued so far. With a nominal time, the queue is kept busy until that time has
     /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);

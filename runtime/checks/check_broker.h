@@ -91,8 +91,8 @@ public:
     /// Called when the rank is idle for `room`; the broker may use that time.
     virtual void onIdle(TimeNs /*room*/) {}
     virtual void onStepEnd() {}
-    /// Call it after the last step until it returns true. It waits for messages that other ranks may still send. `open`
-    /// is true if the rank waits for replies. Returns true immediately if the run has ended.
+    /// Call it after the last step until it returns true. The call waits for messages that other ranks may still send.
+    /// `open` is true if the rank waits for replies. Returns true immediately if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
 };
 

@@ -72,7 +72,7 @@ public:
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
-    /// Does work that lengthens an op, and adds its time to `cost`.
+    /// Does work that lengthens an op, and adds the time of that work to `cost`.
     template <class Work>
     void timed(CheckCost& cost, const Work& work) {
         const auto began = std::chrono::steady_clock::now();

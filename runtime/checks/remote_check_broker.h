@@ -13,10 +13,10 @@ namespace bubblescope::runtime {
 /// The broker of a rank that runs in a separate process: questions, offers and results are sent as mail. For the rank's
 /// thread.
 ///
-/// The pipeline never waits for mail. It reads mail while the rank is idle. Slow operations (packing and unpacking a
-/// layer) are done only if the idle time suffices; questions and replies are handled at the end of a step. The answer
-/// to a question may therefore take one step or more. After the last step, all processes stay until no rank is waiting
-/// for a reply. If the run ends early, missing replies never arrive.
+/// The pipeline never waits for mail. The broker reads mail while the rank is idle. Slow operations (packing and
+/// unpacking a layer) are done only if the idle time suffices; questions and replies are handled at the end of a step.
+/// The answer to a question may therefore take one step or more. After the last step, all processes keep running until
+/// no rank is waiting for a reply. If the run ends early, missing replies never arrive.
 ///
 /// A rank asks its successors in the ring of all ranks, one after another. Unreadable messages are discarded and
 /// reported to their sender, so that neither side waits for the other.

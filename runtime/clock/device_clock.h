@@ -10,14 +10,14 @@ namespace bubblescope::runtime {
 
 /// The times during which one rank's compute device is busy.
 ///
-/// If the clock is paced, the device is emulated. An op begins when its input has arrived and the device is
-/// free, both on the emulated clock, and ends after its nominal time. The host does the maths during that time, then
-/// holds the rank until the op's end. Hosts are not punctual, because threads wake late and
-/// share cores. As long as the maths is done within the tolerance after the nominal end, the emulated times do
-/// not change, so lateness does not accumulate from op to op. If the maths takes longer, the op ends when the
-/// host has finished. If the host sleeps too long after the computation, the op does not become longer,
-/// because its result already exists; only the next op is delayed. An op without a nominal time takes the
-/// host's time.
+/// If the clock is paced, the device is emulated. An op begins when its input has arrived and the
+/// device is free, both on the emulated clock, and ends after its nominal time. The host computes
+/// during that time, then holds the rank until the op's end. Hosts are not punctual, because
+/// threads wake late and share cores. As long as the computation ends within the tolerance after
+/// the nominal end, the emulated times do not change, so lateness does not accumulate from op to
+/// op. If the computation takes longer, the op ends when the host has finished. If the host sleeps
+/// too long after the computation, the op does not become longer, because its result already
+/// exists; only the next op is delayed. An op without a nominal time takes the host's time.
 ///
 /// If the clock is not paced, every op takes the host's time.
 ///
@@ -26,7 +26,7 @@ class DeviceClock {
 public:
     struct End {
         TimeNs time{0};
-        bool moved = false; ///< true if the maths exceeded the tolerance, so that `time` is the host's time
+        bool moved = false; ///< true if the computation exceeded the tolerance, so that `time` is the host's time
     };
 
     /// Without a tolerance the clock is not paced. If `aborted` becomes true, a hold ends early.
@@ -51,9 +51,9 @@ public:
     /// The start of an op whose input arrives at `arrival`.
     [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
 
-    /// The end of the op, which may be in the future. Call it when the op's maths is done. The result may be passed on
-    /// immediately, as long as it is not used before that time on the device clock. For ops that run together, call it
-    /// after the maths of each op; the last call returns the end of all these ops.
+    /// The end of the op, which may be in the future. Call it when the op's computation is done. The result may be
+    /// passed on immediately, as long as it is not used before that time on the device clock. For ops that run
+    /// together, call it after the computation of each op; the last call returns the end of all these ops.
     End end(TimeNs begin, TimeNs nominal);
 
     /// Holds the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of the

@@ -13,7 +13,7 @@
 namespace bubblescope::runtime {
 
 /// Sends tensors between processes. No call waits: each call starts all transfers that can be started, and advances
-/// pending transfers. Only one thread at a time may use it. Failures are reported as exceptions.
+/// pending transfers. Only one thread at a time may use a channel. Failures are reported as exceptions.
 class DataChannel {
 public:
     struct Arrived {
@@ -49,8 +49,8 @@ public:
     virtual void abort() {}
 };
 
-/// A message between processes that is not a tensor. It is small and of fixed size. All processes of a job run the same
-/// program on machines of the same kind.
+/// A message between processes that is not a tensor. The message is small and of fixed size. All processes of a job run
+/// the same program on machines of the same kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
         Alive,   ///< the sender's activity; times are relative to the time of sending
@@ -72,7 +72,7 @@ struct ControlMessage {
 };
 
 /// Sends control messages between processes. No call waits. Failures appear as missing messages, which the watchdog
-/// reports. Only one thread at a time may use it.
+/// reports. Only one thread at a time may use a channel.
 class ControlChannel {
 public:
     struct Received {

@@ -98,7 +98,7 @@ public:
     /// Waits for all ranks, each of which passes a time. Returns the latest time, or nothing if the run has ended.
     [[nodiscard]] virtual std::optional<TimeNs> barrier(TimeNs time) = 0;
 
-    /// Publishes the rank's activity, for the watchdog. It is cheap enough to be called once per op.
+    /// Publishes the rank's activity, for the watchdog. The call is cheap enough to be made once per op.
     virtual void report(const Activity& activity) = 0;
     /// The load of this machine, according to the last reports of its ranks. The call is cheap. Returns nothing if the
     /// load is unknown.

@@ -10,8 +10,8 @@
 
 namespace bubblescope::runtime {
 
-/// Finds the rank that keeps the others waiting, based on the last reports of all ranks. It has neither a thread nor a
-/// clock: the transport calls it periodically. Thread-safe.
+/// Finds the rank that keeps the others waiting, based on the last reports of all ranks. The watchdog has neither a
+/// thread nor a clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
 /// - has sent no heartbeat for longer than the timeout (only if heardFrom() reports heartbeats),

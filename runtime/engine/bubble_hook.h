@@ -26,17 +26,17 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called on a rank's thread at each of its bubbles. By then, everything that the rank computed has been passed to the
-/// transport, and the rank has not begun to wait for its next input. Work that fits into the bubble does not lengthen
-/// the step, and no rank waits for it. Several ranks may call it at the same time. An exception ends the run with an
-/// error that names the rank.
+/// Called on a rank's thread at each of its bubbles. When it is called, everything that the rank computed has been
+/// passed to the transport, and the rank has not begun to wait for its next input. Work that fits into the bubble does
+/// not lengthen the step, and no rank waits for it. Several ranks may call it at the same time. An exception ends the
+/// run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
 /// The given model or, if it has no times, a model in which a forward takes as long as each half of a backward.
 [[nodiscard]] CostModel timesOrUnits(const CostModel& times);
 
-/// The bubbles of a valid schedule according to the simulation, by rank and in the order of the rank's list. They
-/// include the bubble before the first op and the bubble after the last op. See timesOrUnits().
+/// The bubbles of a valid schedule according to the simulation, by rank and in the order of the rank's list. The
+/// bubbles before the first op and after the last op are included. See timesOrUnits().
 [[nodiscard]] std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times);
 
 } // namespace bubblescope::runtime

@@ -41,10 +41,10 @@ struct EngineConfig {
     std::vector<std::vector<Action>> actions;
     int steps = 3;
     /// True if each rank has an emulated device clock. An op then begins when its inputs have arrived and the device is
-    /// free on that clock, and ends after its nominal time in `times`. If the op's maths exceeds that time by more than
-    /// `pace_tolerance`, the op ends when the maths is done. The lateness of the host is recorded with every op. With a
-    /// tolerance of 0, every delay of the machine lengthens the op. The default exceeds the wake-up delays of a machine
-    /// with slightly more tasks than cores. An op without a nominal time takes its real time.
+    /// free on that clock, and ends after its nominal time in `times`. If the op's computation exceeds that time by
+    /// more than `pace_tolerance`, the op ends when the computation is done. The lateness of the host is recorded with
+    /// every op. With a tolerance of 0, every delay of the machine lengthens the op. The default exceeds the wake-up
+    /// delays of a machine with slightly more tasks than cores. An op without a nominal time takes its real time.
     bool paced = true;
     CostModel times; ///< nominal op times and transfer latency
     TimeNs pace_tolerance{10'000'000};
@@ -119,8 +119,8 @@ struct EngineResult {
 /// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all ranks that share a stage
 /// run the same list.
 ///
-/// Ranks on devices queue their ops, and transfers between them, as far in advance as their inputs allow. They wait for
-/// a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs the
+/// Ranks on devices queue their ops, and transfers between them, as far in advance as their inputs allow. Ranks wait
+/// for a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs the
 /// device is kept busy for the rest of an op's nominal time, and a transfer for the rest of its latency.
 ///
 /// `control.total` is set to the number of ops in this process, `control.done` counts completed ops, and `control.stop`

@@ -40,8 +40,8 @@ private:
     /// the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
     [[nodiscard]] Arrivals receiveInputs(std::size_t index);
-    /// The second part of runTogether(). On the host, the maths is done here, in the order of the list, and each output
-    /// is sent as soon as it is computed. On a device everything is queued without waiting.
+    /// The second part of runTogether(). On the host, the computation is done here, in the order of the list, and each
+    /// output is sent as soon as it is computed. On a device everything is queued without waiting.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     /// Offloads, reloads and recomputes activations before the op at `index`. A recomputation that is not part of an op

@@ -21,8 +21,8 @@ struct LayerRun {
     std::uint64_t number = 0; ///< number among all executions on the rank; the source of random variation
 };
 
-/// The faults of a run that affect one rank. They depend only on the specified faults, their seeds, and the names of
-/// ops and steps, so runs with equal faults are affected equally. For the rank's thread.
+/// The faults of a run that affect one rank. The effects depend only on the specified faults, their seeds, and the
+/// names of ops and steps, so runs with equal faults are affected equally. For the rank's thread.
 class RankFaults {
 public:
     /// `tensor` is the rank's index among the ranks that share its stages.

@@ -58,8 +58,8 @@ struct ControlConnection {
 /// for its own messages.
 class TcpControl final : public runtime::ControlChannel {
 public:
-    /// On rank 0, `connections` are indexed by rank; on the other ranks there is only the connection to rank 0. They
-    /// must outlive the channel and carry nothing else.
+    /// On rank 0, `connections` are indexed by rank; on the other ranks there is only the connection to rank 0. The
+    /// connections must outlive the channel and carry nothing else.
     TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
     /// Sends pending bytes, as far as that is possible without waiting.
     ~TcpControl() override;

@@ -9,8 +9,8 @@
 
 namespace bubblescope::runtime {
 
-/// The queue of a device on which the stages of one rank compute. It also converts its memory to tensors that other
-/// ranks receive. Owned by shared pointers. Used by the rank's thread.
+/// The queue of a device on which the stages of one rank compute. The queue also converts its memory to tensors that
+/// other ranks receive. Owned by shared pointers. Used by the rank's thread.
 class ComputeQueue : public WorkQueue, public std::enable_shared_from_this<ComputeQueue> {
 public:
     /// Settings that suit the device.

@@ -140,8 +140,8 @@ private:
 
 // The first and last layer of a GPT, with interfaces like TransformerBlock's.
 
-/// The first layer: the sum of the token embedding and the position embedding. Its parameters are the two tables; the
-/// gradient of its input equals the gradient of its output.
+/// The first layer: the sum of the token embedding and the position embedding. The layer's parameters are the two
+/// tables; the gradient of its input equals the gradient of its output.
 template <class T>
 class Embedding {
 public:
@@ -160,7 +160,7 @@ private:
 };
 
 /// The last layer: a normalisation, a linear layer that computes logits, and the cross-entropy with the next tokens.
-/// Its parameters belong to the normalisation and the linear layer.
+/// The layer's parameters belong to the normalisation and the linear layer.
 template <class T>
 class Head {
 public:

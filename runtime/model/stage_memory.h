@@ -21,8 +21,8 @@ namespace bubblescope::runtime {
 ///                           W's gradients, which are as large as the weights, plus nh + 4nh/t
 ///
 /// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transit, and the optimizer's
-/// step. The optimizer's step runs when no activations are held. It needs two more copies of the gradients, and three
-/// for each other copy of the model with which gradients are exchanged.
+/// step. The optimizer's step runs when no activations are held. That step needs two more copies of the gradients, and
+/// three for each other copy of the model with which gradients are exchanged.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

@@ -30,8 +30,8 @@ struct MemoryUse {
     }
 };
 
-/// The maths of one stage, with one call per op of the engine. The stage keeps the data that its backward needs. Used
-/// by one thread at a time. Failures are reported as exceptions, which the engine turns into the run's Error.
+/// The computations of one stage, with one call per op of the engine. The stage keeps the data that its backward needs.
+/// Used by one thread at a time. Failures are reported as exceptions, which the engine turns into the run's Error.
 class StageModel {
 public:
     virtual ~StageModel() = default;
@@ -47,15 +47,15 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    // Call these functions between F and I of a piece, which must be a complete micro-batch. They move the data that F
-    // has kept to the host, move it back, or compute it again if F has kept only its input (StageTask::recomputed).
+    // Call these functions between F and I of a piece, which must be a complete micro-batch. They offload the data that
+    // F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).
     virtual void offload(Piece piece) { cannotMove(piece); }
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }
 
     /// Rehearses a step on meaningless input before the first step: call it once for each op of the step, in the
-    /// schedule's order. This makes a device load its code and allocate its memory early; later, that might have to
-    /// wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
+    /// schedule's order. The rehearsal makes a device load its code and allocate its memory early; later, loading might
+    /// have to wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
     /// rehearsal. Sums over the ranks that share the stage use only this rank's part.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}

@@ -5,8 +5,8 @@
 
 namespace bubblescope::runtime {
 
-/// Computes the tokens of a piece. This is done on the device from the text, so that training copies nothing from the
-/// host. The result equals TextData::sequences().
+/// Computes the tokens of a piece. The device computes the tokens from the text, so that training copies nothing from
+/// the host. The result equals TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
     using Varies = void; // because step and micro-batch vary

@@ -17,7 +17,7 @@ namespace bubblescope::runtime {
 /// shapes.
 [[nodiscard]] const std::shared_ptr<Accelerator>& cpuDevice();
 
-/// A queue that computes on the CPU in the calling thread. Its tensors are on the host.
+/// A queue that computes on the CPU in the calling thread. The queue's tensors are on the host.
 [[nodiscard]] std::shared_ptr<ComputeQueue> makeCpuQueue();
 
 /// A stage of the GPT on the CPU, with a separate queue.

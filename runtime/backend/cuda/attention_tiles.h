@@ -31,7 +31,7 @@ template <int kWidth>
 constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
 /// The division of a kernel's work: the number of strips per warp, and the rows of the other side that a warp
-/// takes at a time. Data read from shared memory is multiplied with every strip, so two strips halve the reads.
+/// takes at a time. Data read from shared memory is multiplied by every strip, so two strips halve the reads.
 /// There are fewer strips or rows where registers cannot hold more. The values are the fastest measured on an
 /// H200.
 template <int kStripsOfWarp, int kPassingStep>
@@ -245,9 +245,9 @@ __device__ inline void readTurnedMatrices(unsigned (&words)[4], const unsigned* 
 }
 #endif
 
-/// The words of two adjacent right factors. Their columns are rows of `tile`, starting at `column`, and their inner
-/// indices start at `inner`. The part of the address that depends on the lane is separate, because the compiler can
-/// compute the rest.
+/// The words of two adjacent right factors. The factors' columns are rows of `tile`, starting at `column`, and their
+/// inner indices start at `inner`. The part of the address that depends on the lane is separate, because the compiler
+/// can compute the rest.
 template <int kWidth>
 __device__ void takeRight(unsigned (&words)[4], const unsigned* tile, int column, int inner, const TilePlace& place) {
     constexpr int kStride = TileOfRows<kWidth>::kStride;

@@ -8,10 +8,10 @@
 
 namespace bubblescope::runtime {
 
-// Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm). They are moved between
-// memory and a thread's registers 16 bytes at a time, and the kernel computes on the registers. If an array is not
-// aligned for that, its numbers are moved one by one. The arithmetic uses the same code in both cases, so the results
-// are bit-identical.
+// Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm). The numbers are moved
+// between memory and a thread's registers 16 bytes at a time, and the kernel computes on the registers. If an array is
+// not aligned for that, its numbers are moved one by one. The arithmetic uses the same code in both cases, so the
+// results are bit-identical.
 
 /// True if all arrays can be accessed 16 bytes at a time.
 struct ArraysAligned {

@@ -23,9 +23,9 @@
 
 namespace bubblescope::runtime {
 
-/// A duplicate of a communicator that returns errors instead of aborting. It is never freed, because a process may have
-/// sent a heartbeat just before the run ended. A later communicator with the same number would receive that heartbeat
-/// instead of its own message, and the run would wait forever.
+/// A duplicate of a communicator that returns errors instead of aborting. The duplicate is never freed, because a
+/// process may have sent a heartbeat just before the run ended. A later communicator with the same number would receive
+/// that heartbeat instead of its own message, and the run would wait forever.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
@@ -75,7 +75,7 @@ private:
     int routes_;
 };
 
-/// Control messages over MPI. They are small enough for MPI to send them without waiting for the receiver.
+/// Control messages over MPI. The messages are small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
     /// Uses a duplicate of `of`, which all processes of `of` must create together.
