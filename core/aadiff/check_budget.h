@@ -24,7 +24,7 @@ namespace bubblescope {
 /// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
 /// share of the time on average. The first steps all do the work, to measure its cost; after that, only multiples of a
 /// power of two do it. Ranks and runs that do the work rarely therefore do it in steps in which the others do it, too.
-/// Not thread-safe; the caller passes all times in.
+/// Not thread-safe; the caller supplies all times.
 class CheckCost {
 public:
     static constexpr int kTried = 4; ///< number of steps at the start that all do the work; step 0 is a warm-up

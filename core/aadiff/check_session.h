@@ -60,7 +60,7 @@ struct CheckedStep {
 /// The plan is the same as that of `aadiff plan` for the ops as executed, and no op is delayed. A check is requested in
 /// its planned bubble, or in a later bubble of the same step, if the time left in the bubble is sufficient. The time
 /// left is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use
-/// from one thread at a time; the caller passes all times in.
+/// from one thread at a time; the caller supplies all times.
 class CheckSession {
 public:
     struct Config {

@@ -18,7 +18,7 @@
 ///
 ///     mix(sum of all terms + (n + 1) · 0x9E3779B97F4A7C15)        all mod 2^64
 ///
-/// The terms may be added in any order, and by any number of threads that each add some of them. The type of the
+/// The terms may be added in any order, also by several threads that each add a part. The type of the
 /// elements is irrelevant: equal digests mean equal bits, −0 and +0 differ, and NaNs are compared by their bits.
 ///
 /// Every change within a single word is detected, since different words yield different terms at the same index.

@@ -23,7 +23,7 @@ namespace bubblescope {
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
 /// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
 /// there are fewer cores than ranks, some later steps measure again how long a core is free. On a device, only
-/// steps without checks measure bubbles. Not thread-safe; the caller passes all times in.
+/// steps without checks measure bubbles. Not thread-safe; the caller supplies all times.
 class MeasuredPlan {
 public:
     static constexpr int kMeasuredSteps = 8; ///< consecutive steps

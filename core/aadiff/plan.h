@@ -133,7 +133,7 @@ struct AadiffPlan {
 [[nodiscard]] AadiffPlan planChecks(Slots slots, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
 
-/// Plans further steps of a rank that has run checks before. `last_checks` contains the number of the last check of
+/// Plans further steps for a rank that has run checks before. `last_checks` contains the number of the last check of
 /// each unit, 0 if there was none. The plan has `limits.max_steps` steps if at least one unit fits.
 [[nodiscard]] RankPlan planMoreChecks(std::vector<Slot> slots, const StepTimeline& step, Rank rank,
                                       const CostModel& costs, const PlanLimits& limits,

@@ -7,7 +7,7 @@
 #include <vector>
 
 // Lists with one entry per op of a large step are created and destroyed often. With small pages, page faults would
-// account for most of their cost.
+// account for most of the cost.
 namespace bubblescope {
 
 /// Asks the system to back untouched memory with large pages. Does nothing if the system has no large pages, or if the

@@ -20,7 +20,7 @@ public:
     explicit RowReader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
 
     /// Replaces `row`, which must contain the previous row (zeros for the first one), with the next row. Returns false
-    /// if there are no more bytes or they are malformed; `row` is then unspecified.
+    /// if no bytes are left or the bytes are malformed; `row` is then unspecified.
     [[nodiscard]] bool next(std::span<std::int64_t> row);
     /// True if all rows have been read.
     [[nodiscard]] bool done() const { return rest_.empty(); }

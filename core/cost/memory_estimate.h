@@ -120,9 +120,9 @@ struct AttentionWeights {
 ///                                          their results (SwiGLU: 3df/t)
 ///
 /// In a layer with experts, f is that of the shared experts. The k routed experts of a token keep k(dh + 3df_e)/r:
-/// their copies of the token, and the tensors around their activation. From I to W, they keep k(2dh + 3df_e)/r. Tensor
-/// parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly over
-/// the experts.
+/// their copies of the token, and the tensors around their activation. From I to W, the experts keep k(2dh + 3df_e)/r.
+/// Tensor parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly
+/// over the experts.
 ///
 /// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al., 2023. Recomputed tensors are not kept; those
 /// of one layer form the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V,

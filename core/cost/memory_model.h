@@ -51,7 +51,7 @@ struct RankMemory {
 };
 
 /// Returns one entry per rank. `model` must cover every stage of the schedule. The peak depends only on the order of
-/// ops, not on times, because a rank runs its ops one after another. O(ops).
+/// ops, not on timing, because a rank runs its ops one after another. O(ops).
 [[nodiscard]] std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
                                                 std::optional<std::int64_t> budget = {});
 

@@ -48,7 +48,7 @@ struct Partition {
 [[nodiscard]] Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order);
 
 /// Costs after the layers of each rank are split into `now` chunks instead of `before`: op times are scaled, transfers
-/// are unchanged. Errors: Usage for times per stage, because the stages change.
+/// are unchanged. Errors: Usage if times are given per stage, because the stages change.
 [[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);
 
 } // namespace bubblescope

@@ -106,7 +106,7 @@ struct CheckCounts {
     void add(const CheckCounts& other);
 };
 
-/// Data of a step that is kept during the entire run. Steps that were not recorded completely have no times, because
+/// Data about a step, kept during the entire run. Steps that were not recorded completely have no times, because
 /// unknown time is not bubble time.
 struct LiveStep {
     int index = 0;
@@ -137,7 +137,7 @@ struct LiveCounts {
     std::int64_t torn = 0;         ///< places where a stream did not continue with the start of a packet
     std::int64_t damaged = 0;      ///< packets and events that could not be decoded
     std::int64_t duplicates = 0;   ///< records received twice
-    std::int64_t out_of_order = 0; ///< accepted records of a step older than the latest step of the rank
+    std::int64_t out_of_order = 0; ///< accepted records of steps older than the rank's latest step
     std::int64_t late = 0;         ///< rejected records of steps that were already closed
     std::int64_t bad = 0;          ///< records with impossible numbers
     std::int64_t dropped = 0;      ///< records dropped by the ranks themselves

@@ -52,7 +52,7 @@ public:
     [[nodiscard]] std::size_t files() const { return files_.size(); }
     /// Total number of unread bytes in the files.
     [[nodiscard]] std::uint64_t unread() const;
-    /// Files without identification of their rank, because they are empty or damaged at the start.
+    /// Files that do not identify their rank, because they are empty or damaged at the start.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
     /// Files that could not be opened or read at the last attempt, with the system's messages.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Transfers between a rank and its two neighbours that are posted by one call of Megatron-core or Paddle.
+/// Transfers that one call of Megatron-core or Paddle posts between a rank and its two neighbours.
 struct NeighbourCall {
     std::optional<Action> send_previous;
     std::optional<Action> receive_previous;

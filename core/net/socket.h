@@ -15,7 +15,7 @@
 /// documented as waiting can block.
 ///
 /// Each object may be used by only one thread at a time. A listener and the sockets that it accepted share an event
-/// loop. Therefore, only one of them may be in a waiting call at a time.
+/// loop. Therefore, at most one of these may be in a waiting call at a time.
 
 namespace bubblescope::net {
 

@@ -237,8 +237,8 @@ struct Sections {
     Reader reader = Reader::Everyone;
 };
 
-/// Same as Sections, but generated while they are written, because all of them together would use much more memory than
-/// their source. The source must outlive the document. Only for programs.
+/// Same as Sections, but each section is generated when it is written, because all sections together would use much
+/// more memory than their source. The source must outlive the document. Only for programs.
 struct MadeSections {
     std::string key;
     std::size_t count = 0;

@@ -31,8 +31,8 @@ namespace bubblescope {
 /// the order can run, see validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
-/// As above for both formats, but with all actions. The JSON document contains them under "lowered", as a list of names
-/// per rank, as in the cells of the CSV.
+/// As above for both formats, but with all actions. The JSON document contains the actions under "lowered", as a list
+/// of names per rank, as in the cells of the CSV.
 [[nodiscard]] std::string scheduleToJson(const LoweredSchedule& lowered);
 /// Errors: Usage for groups, which PyTorch's CSV cannot represent.
 [[nodiscard]] Result<std::string> scheduleToCsv(const LoweredSchedule& lowered);

@@ -16,7 +16,7 @@ namespace bubblescope {
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 
 /// Lower bound on a step's makespan for any order. Contains only totals. O(ops). `costs` must cover either every stage
-/// or none. Queues of transfers and blocking sends are ignored, so the bound also applies with them. Errors: Input if
+/// or none. Ignores transfer queues and blocking sends, so the bound also holds with these. Errors: Input if
 /// the schedule is invalid or deadlocks; Usage if `costs` contain times of single ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 

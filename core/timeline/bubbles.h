@@ -70,7 +70,7 @@ struct Phases {
 /// and a backward belongs to the steady phase, even if it consists of the rank's last forward and first backward.
 [[nodiscard]] Phases findPhases(std::span<const Op> ops);
 
-/// The order in which the ops of a step ran, and results that depend on this order but not on times. Most steps of a
+/// The order in which the ops of a step ran, and results that depend on this order but not on timing. Most steps of a
 /// run have the same order, so this object should be reused from step to step. Copies share the graph.
 class StepOrder {
 public:

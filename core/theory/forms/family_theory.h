@@ -17,7 +17,7 @@ struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
     /// Bubbles per position or in total, for equal stages and transfers that take no time.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Peak activations, which do not depend on times. Contains no values if none are known.
+    /// Peak activations, which do not depend on timing. Contains no values if none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
     /// Same as closed_form, but for transfers with latency or unequal stages: called for all costs that closed_form
     /// does not cover.

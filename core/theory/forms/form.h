@@ -33,7 +33,7 @@ struct PositionForm {
 };
 
 /// Maximum activations per rank, in units of one chunk's forward, as counted by peakActivations(). Peaks depend only on
-/// the order, so they are valid for all times and transfers.
+/// the order, so they hold for any op and transfer times.
 struct PeakForm {
     std::string expression;  ///< such as "min(m, p−s)"; s is the rank
     std::vector<int> values; ///< per rank
