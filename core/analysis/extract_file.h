@@ -24,10 +24,10 @@ struct ExtractedFile {
 [[nodiscard]] std::filesystem::path extractName(const std::filesystem::path& name);
 
 /// Writes an extract of one trace file. This small Perfetto file gives recognition and analysis the same values as the
-/// raw slices, through the extractors of core/recognise/raw_trace.h. The file shows ops, transfers, marks, and the work
-/// of devices merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device work,
-/// and files that are not larger than their extract. The rules for ops in `known_of` are applied in addition to the
-/// built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
+/// raw slices, through the extractors of core/recognise/raw_trace.h. The file contains ops, transfers, marks, and the
+/// work of devices merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device
+/// work, and files that are not larger than their extract. The rules for ops in `known_of` are applied in addition to
+/// the built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
 /// file is replaced when the new one is complete. Errors: as for readTraces(); Input if the extract cannot be written;
 /// Cancelled.
 [[nodiscard]] Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,

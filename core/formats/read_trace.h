@@ -39,8 +39,8 @@ struct ReadTraces {
     std::vector<Diagnostic> problems;
 };
 
-/// Reads files, and every trace file below folders, into one trace. Its files()[i] are in the given order; those in a
-/// folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
+/// Reads files, and every trace file below folders, into one trace. The trace's files() are in the given order; those
+/// in a folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
 /// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
 /// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another one is
 /// usable, otherwise an error. Progress counts the bytes of the files. Errors: Input, Cancelled.

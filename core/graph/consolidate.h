@@ -20,7 +20,7 @@ namespace bubblescope {
 ///
 /// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be divided between the times
 /// before and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time
-/// before the steady phase, respected as far as the slack allows. Without it, this time is as short as possible.
+/// before the steady phase, respected as far as the slack allows. By default, this time is as short as possible.
 ///
 /// Other choices are fixed as follows. Warm-up stays as early as observed, so that its gaps stay in place. If no delay
 /// can close the gaps in the steady phase, the phase starts as late as the makespan allows. Cool-down runs as late as
@@ -42,7 +42,7 @@ public:
     [[nodiscard]] bool possible() const;
     /// The result of consolidate(), without transfers. Valid until the next call.
     [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
-    /// bubblesByPosition() of the retimed step.
+    /// bubblesByPosition() of the re-timed step.
     [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
 
 private:

@@ -43,9 +43,9 @@ struct DispatchPolicy {
 ///
 /// The first remaining op of a list always fits. A later op *fits* if the rank stays within its limit when it runs this
 /// op now and all others in list order afterwards. This check needs no data from other ranks, and it prevents
-/// deadlocks: every choice leaves room for the rest of the list. The lists have a common order in which all ops can
-/// run, and so do the remaining ops. The first remaining op in that order is the first in its list, and its inputs
-/// exist. So at least one rank can always continue.
+/// deadlocks: every choice leaves room for the remaining ops of the list. The lists have a common order in which all
+/// ops can run, and so do the remaining ops. The first remaining op in that order is the first in its list, and its
+/// inputs exist. So at least one rank can always continue.
 ///
 /// Slices of a sequence keep their order within a stage, the halves of an overlapped pair stay together, and no op
 /// moves across an optimizer op. Ops are numbered by their index in the rank's list; a pair is identified by its first

@@ -34,7 +34,7 @@ struct WaitStep {
 /// of timing: see LoweredGraph.
 struct HangVerdict {
     std::vector<WaitStep> cycle; ///< shortest cycle of blocked calls; empty if the schedule cannot hang
-    std::int64_t from_bytes = 0; ///< smallest payload that hangs; 0 = any size
+    std::int64_t from_bytes = 0; ///< smallest payload that causes a hang; 0 = any size
     [[nodiscard]] bool hangs() const { return !cycle.empty(); }
 };
 

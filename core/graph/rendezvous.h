@@ -23,8 +23,8 @@ namespace bubblescope {
 // - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
 //   send_forward_recv_backward and send_backward_recv_forward; all other transfers as in Blocking.
 // - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but the
-//   rank waits for that receive only when it needs the input. Megatron's interleaved schedule requests the inputs of
-//   the next forward and backward in one call in this way.
+//   rank waits for that receive only when it needs the input. In this way, Megatron's interleaved schedule requests the
+//   inputs of the next forward and backward in one call.
 //
 // Transfers between stages of one rank do not need a send.
 

@@ -16,8 +16,8 @@ namespace bubblescope {
 struct SideTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
-    TimeNs host_copy{0}; ///< copying a forward's activations to the host or back
-    TimeNs peer_copy{0}; ///< copying them to another rank or back
+    TimeNs host_copy{0}; ///< time to copy a forward's activations to the host or back
+    TimeNs peer_copy{0}; ///< time to copy them to another rank or back
 };
 
 /// Times of side actions, for all stages or per stage.
@@ -73,7 +73,7 @@ struct LoweredStep {
 /// Simulates a lowered schedule. LoweredGraph defines the dependencies. Additional rules:
 ///
 /// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no time. In the
-///   timeline, a backward includes a RECOMPUTE directly before it; others only appear in `actions`.
+///   timeline, a backward includes a RECOMPUTE directly before it; other RECOMPUTEs appear only in `actions`.
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
 ///   transfer starts when its send is at the head; its receive ends only after also reaching the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.

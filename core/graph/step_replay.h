@@ -36,8 +36,8 @@ struct DelayParts {
     [[nodiscard]] std::vector<TimeNs> total() const;
 };
 
-/// Splits each delay, from the earliest possible start to the actual start of the unit, by the records in that time.
-/// Linear, apart from sorting unsorted records.
+/// Splits each delay, from the earliest possible start to the actual start of the unit, by the records during the
+/// delay. Linear, apart from sorting unsorted records.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 

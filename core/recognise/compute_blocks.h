@@ -42,7 +42,7 @@ struct RankBlocks {
 [[nodiscard]] std::string letters(std::span<const ComputeBlock> blocks);
 
 /// The similarity of a sequence to a copy of itself shifted by `lag`: 1 if it repeats, about 0 if the two agree only by
-/// chance. Computed as the autocorrelation of the indicators of its distinct values.
+/// chance. Computed as the autocorrelation of the indicators of the sequence's distinct values.
 [[nodiscard]] double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag);
 
 /// The work of the ranks of one pipeline in one step.

@@ -20,12 +20,12 @@ struct DispatchMatch {
 };
 
 /// Finds the rule and the family's order that explain at least 98 % of the choices in these steps, and at least 95 % of
-/// the choices that differ from the order. None if no rule does, or if all steps have the same order, which indicates a
-/// fixed order. O(families · ops · log ops).
+/// the choices that differ from the order. None if there is no such rule, or if all steps have the same order, which
+/// indicates a fixed order. O(families · ops · log ops).
 [[nodiscard]] std::optional<DispatchMatch> matchDispatch(std::span<const StepTimeline> steps);
 
-/// If no family has the order of a run, checks whether ranks choose their ops. If they do, the order is no longer
-/// reported as a departure: the hint becomes Run::closest and Run::closest_order.
+/// If no family has the order of a run, checks whether ranks choose their ops. If the ranks choose their ops, the order
+/// is no longer reported as a departure: the hint becomes Run::closest and Run::closest_order.
 void explainDispatch(Run& run);
 
 /// True if explainDispatch() found that ranks choose their ops.

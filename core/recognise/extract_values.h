@@ -113,7 +113,7 @@ void wireCheck(Wire& wire, CheckRecord& value) {
     wire(step, rank, replica, tensor_rank, op, layer, tensor, first, second, difference);
     wire.span(start, end);
 }
-/// Numbers in a record that native_args.h accepts.
+/// Numbers that native_args.h accepts in a record.
 template <class Record>
 [[nodiscard]] bool canBeRead(const Record& record) {
     const auto count = [](std::int64_t number) { return number >= 0 && number < kMaxOwnCount; };

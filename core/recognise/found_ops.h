@@ -122,7 +122,7 @@ enum class Parts {
 };
 
 /// Op timing in our own traces with device records. Each op lasts from the start of its first kernel to the end of its
-/// last. The events around the kernels are a second source.
+/// last. The events around the kernels are a second source of these times.
 struct KernelTiming {
     std::int64_t ops = 0;       ///< number of ops timed by their kernels
     std::int64_t by_events = 0; ///< number of ops timed by events because their kernels were not recorded

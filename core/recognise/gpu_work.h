@@ -24,7 +24,7 @@ public:
     [[nodiscard]] bool any() const { return trace_.lanes().anyWork(); }
     /// True if the lane of the slice belongs to a device.
     [[nodiscard]] bool contains(SliceId slice) const { return Lanes::isWork(laneOf(slice)); }
-    /// The kind of a slice that ran on a device. For kernels that move data between ranks, this parses the args.
+    /// The kind of a slice that ran on a device. For kernels that move data between ranks, the args are parsed.
     [[nodiscard]] WorkKind kind(SliceId slice);
 
 private:

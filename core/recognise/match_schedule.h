@@ -45,7 +45,7 @@ struct OrderComparison {
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {},
                                           const JobControl& control = {});
 
-/// Sets the schedule of a run to the result of matchSchedule(). The family recorded in its files is tried first.
+/// Sets the schedule of a run to the result of matchSchedule(). The family recorded in the run's files is tried first.
 void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs);
 
 /// Counts and logs the steps whose order differs from the one that identified the schedule.

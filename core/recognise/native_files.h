@@ -36,8 +36,8 @@ struct NativeMarks {
     std::vector<EventGap> gaps;        ///< gaps of the ops timed by their kernels
     std::int64_t by_events = 0;        ///< number of ops without kernels on ranks that recorded kernels
     Pieces<FoundComm> comm;            ///< one piece per track
-    /// Rank, replica and tensor rank of the ranks that were omitted because they run the same stages as others. The
-    /// first rank of a tensor-parallel group represents the group.
+    /// Rank, replica and tensor rank of the ranks that were omitted because they run the same stages as other ranks.
+    /// The first rank of a tensor-parallel group represents the group.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
     std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of each owner with ops in this file
     bool has_end = false;                            ///< true if the process closed the file

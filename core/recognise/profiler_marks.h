@@ -50,7 +50,7 @@ struct ProfilerMarks {
 /// Parses the number of layers per stage from a text such as "0:4,7:4"; empty if the text is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
-/// Reports files whose rank is guessed by ranksOfFiles(). Returns true if there are any.
+/// Reports files whose rank is guessed by ranksOfFiles(). Returns true if there are such files.
 bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

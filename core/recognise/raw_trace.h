@@ -46,7 +46,7 @@ public:
     }
     /// All tracks, grouped by file. (In the trace itself, rows split off from a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
-    /// If it requests a stop, extractors return early with unspecified values.
+    /// If a stop is requested, extractors return early with unspecified values.
     [[nodiscard]] const JobControl& control() const;
 
     /// The work of devices. Computed on the first call and cached until forgetGpu().

@@ -119,7 +119,7 @@ void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-
 /// Anomalies of ops and transfers in steps. The run may be part of a longer run.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
 /// Adds anomalies of the complete run to those of its steps, and sorts all of them by total cost. Anomalies without a
-/// known cost come last. Ops of steps are not required.
+/// known cost come last. Does not need the ops of the steps.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
 /// Calls the two functions above, in that order.

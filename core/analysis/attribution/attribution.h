@@ -181,7 +181,7 @@ inline constexpr std::size_t kMaxRootCauses = 6;
                                              const StepReplay& replay, const UnitTimes& usual);
 
 /// The attributed bubble that covers most of an interval of a rank (relative to the start of the step), if any. Waits
-/// are also split at ops of other streams, so a bubble may contain several. Linear in the rank's bubbles.
+/// are also split at ops on other streams, so a bubble may contain several waits. Linear in the rank's bubbles.
 [[nodiscard]] std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
                                                              const TimeInterval& interval);
 

@@ -30,7 +30,7 @@ public:
     [[nodiscard]] const StepGraph& graph() const { return graph_; }
     [[nodiscard]] const std::vector<Binding>& bindings() const { return bindings_; }
 
-    /// Per unit: its typical duration.
+    /// The typical duration of each unit.
     [[nodiscard]] std::span<const TimeNs> typical() const { return typical_; }
     /// Typical transfer time; 0 if there are no such transfers.
     [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }

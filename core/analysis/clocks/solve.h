@@ -62,11 +62,11 @@ struct ClockFit {
 /// Clock i shows T + o_i(T) at time T, where o_i is a straight line. A precedence bounds the difference o_j - o_i from
 /// above at one time, and a precedence in the other direction bounds it from below. For each pair of clocks, the lines
 /// between these bounds form a polygon; only the convex hulls of the bounds matter. Its extent at the first and at the
-/// last event gives difference constraints. The shortest paths over these from and to the reference give each clock's
-/// range at both ends: the joint feasible set. The estimate is the median of the coincidences with the reference if
-/// they lie in that range, otherwise the middle of the range, which assumes symmetric delays. Drift is nonzero only if
-/// no constant offset is feasible. `bound` is the largest distance from the estimate within the range, and is valid if
-/// all precedences are valid.
+/// last event gives difference constraints. The shortest paths over these constraints from and to the reference give
+/// each clock's range at both ends: the joint feasible set. The estimate is the median of the coincidences with the
+/// reference if they lie in that range, otherwise the middle of the range, which assumes symmetric delays. Drift is
+/// nonzero only if no constant offset is feasible. `bound` is the largest distance from the estimate within the range,
+/// and is valid if all precedences are valid.
 ///
 /// If no lines satisfy all precedences, the precedences are relaxed by the smallest amount that permits a solution (the
 /// residual), and by twice that for the bound.
@@ -79,8 +79,8 @@ struct ClockFit {
 
 /// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
 /// than `tolerance`, searches for a clock that was set once or a few times, which would explain the contradiction. Each
-/// setting starts a ClockSpan. If there is no such clock, the result is that of solveClocks(). With only two clocks,
-/// the second one is assumed to have been set, because the events cannot distinguish them.
+/// time that the clock was set starts a ClockSpan. If there is no such clock, the result is that of solveClocks(). With
+/// only two clocks, the second one is assumed to have been set, because the events cannot distinguish them.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,
                                                        const ClockLimits& limits, TimeNs tolerance);

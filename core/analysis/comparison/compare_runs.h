@@ -61,8 +61,8 @@ struct RunComparison {
     std::size_t unmatched = 0; ///< number of measures that are missing in some step of one run
 };
 
-/// Compares two runs measure by measure, using relabellingTest(). Both must have steps (loadRun never returns a run
-/// without steps).
+/// Compares two runs measure by measure, using relabellingTest(). Both runs must have steps (loadRun() never returns a
+/// run without steps).
 [[nodiscard]] RunComparison compareRuns(const Run& a, const Run& b, const CompareLimits& limits = {});
 
 } // namespace bubblescope

@@ -56,7 +56,7 @@ using StepMeasures = std::map<MeasureKey, Measured>;
 enum class Matching : std::uint8_t {
     ByRank,  ///< op by op, for equal p, v and placement
     ByStage, ///< stage by stage, for equal numbers of stages on different ranks
-    InTotal, ///< only steps and idle time, in other cases
+    InTotal, ///< in all other cases: only steps and idle time
 };
 
 /// All measures of one step. `timelines` has one entry per replica that ran the step.

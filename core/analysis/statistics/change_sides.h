@@ -13,7 +13,7 @@
 namespace bubblescope::statistics {
 
 /// Maximum number of stretches followed at a time. With one stretch per earlier value, time would grow with the square
-/// of their number.
+/// of the number of values.
 inline constexpr std::size_t kMaxStretches = 512;
 
 /// The medians on both sides of possible changes in a series. Each is computed once. The median after a change is

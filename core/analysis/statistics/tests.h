@@ -11,7 +11,7 @@ namespace bubblescope::statistics {
 /// The result of a test for whether one sample tends to be larger than another.
 struct RankTest {
     double u = 0;         ///< number of pairs in which the value from the first sample is larger; ties count half
-    double p_greater = 1; ///< probability of at least this u if the samples do not differ
+    double p_greater = 1; ///< probability of a u at least this large if the samples do not differ
     double p_less = 1;
     double p_two_sided = 1;
 };

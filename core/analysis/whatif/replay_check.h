@@ -33,7 +33,7 @@ struct ReplayCheck {
     bool from_others = false;
     // Fractions of the observed time of all ranks that were spent in delays:
     double unrecorded = 0; ///< not explained by any record
-    /// During a transfer of the rank, whose required time is unknown.
+    /// During a transfer by the rank; the time needed for the transfer is unknown.
     double in_transfers = 0;
     std::int64_t transfers = 0;           ///< between ranks
     std::int64_t estimated_transfers = 0; ///< number of transfers that the trace does not contain (StepGraph)

@@ -25,14 +25,14 @@ struct Rescheduled {
 
 /// Applies measured times to a different order. Times belong to the model's layers, not to ranks:
 ///
-/// - A stage with another cut gets a time proportional to its layers. The first and the last stage may also contain
-///   an embedding, or head and loss. The time by which these two stages exceed the median time per layer of the other
-///   stages stays with them.
+/// - A stage with another cut gets a time proportional to its number of layers. The first and the last stage may also
+///   contain an embedding, or head and loss. The time by which these two stages exceed the median time per layer of the
+///   other stages stays with them.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
-/// - The halves of a backward that was measured as one op get ModelCut::input_share and the rest. A combined backward
-///   gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose input needs no
-///   gradient, PyTorch runs the combined backward in place of the second half.
+/// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the remainder. A
+///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
+///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Measurements with ops of one size do not
 ///   reveal this cost. It is assumed to be the mean time between ops, and at most a tenth of the op. With PyTorch,
 ///   costs of 0.15 to 0.25 ms were measured with a mean time of 0.21 ms between ops.

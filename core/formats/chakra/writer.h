@@ -15,8 +15,8 @@ namespace bubblescope::chakra {
 /// are off by at most half a microsecond. The halves of an overlapped pair form one node. A transfer between ranks is a
 /// COMM_SEND_NODE and a COMM_RECV_NODE with the same tag and `transfer_bytes`. All dependencies are data dependencies,
 /// because simulators ignore others. An op depends on the previous op of its rank, on its receives, and on its producer
-/// on the same rank. A send depends on its op. Waiting is not part of the trace. Errors: Input if a file cannot be
-/// written.
+/// on the same rank. A send depends on the op that produces its payload. The trace does not contain waits. Errors:
+/// Input if a file cannot be written.
 [[nodiscard]] Status writeStep(const std::filesystem::path& folder, const StepTimeline& step,
                                std::int64_t transfer_bytes);
 

@@ -44,7 +44,7 @@ public:
 
     /// Call this function when the text has grown. The text must still start at the same address.
     void extend(std::string_view text, bool complete);
-    /// Number of bytes after the reader's position that keep all cores busy.
+    /// Number of bytes to parse ahead of the reader so that all cores are busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {

@@ -29,8 +29,8 @@ struct EventPlace {
     [[nodiscard]] Sentence text() const;
 };
 
-/// Adds the events of one file to the trace. Finds their tracks, pairs begin with end events, and finally applies the
-/// names of processes and threads.
+/// Adds the events of one file to the trace. Finds the tracks of the events, pairs begin events with end events, and
+/// finally applies the names of processes and threads.
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)

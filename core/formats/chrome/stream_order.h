@@ -26,8 +26,8 @@ public:
         stream.odd = stream.odd || (start < stream.end && end <= stream.end);
         stream.end = std::max(stream.end, end);
     }
-    /// Shortens such kernels among the slices for which `is_kernel` is true. Returns the first shortened kernel and
-    /// their number; none if the job is stopped.
+    /// Shortens kernels with impossible durations among the slices for which `is_kernel` is true. Returns the first
+    /// shortened kernel and their number; none if the job is stopped.
     template <class IsKernel>
     [[nodiscard]] std::optional<std::pair<SliceId, std::int64_t>> finish(const IsKernel& is_kernel,
                                                                          const JobControl& control) {

@@ -68,7 +68,7 @@ struct CaptureCounts {
     std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
     std::int64_t unmatched = 0;      ///< begin events without an end, and end events without a begin
     std::int64_t outside_window = 0; ///< events outside of the requested steps or time
-    std::int64_t thinned_out = 0;    ///< kernels omitted between the first and the last of an op, in pipeline mode
+    std::int64_t thinned_out = 0;    ///< kernels omitted between an op's first and last kernel, in pipeline mode
     std::int64_t parts_removed = 0;  ///< parts of the trace removed because of the size limit
 
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;

@@ -18,7 +18,7 @@ struct ClockReading {
 };
 
 /// Converts the clocks of a file's packets to the trace clock, using the file's snapshots, which read several clocks at
-/// the same moment. Clocks may have units other than nanoseconds. They may be incremental, so that each value is
+/// the same moment. Clocks may have units other than nanoseconds. Clocks may be incremental, so that each value is
 /// relative to the previous packet. Between two snapshots, clocks are assumed to run at the same speed.
 class ClockTable {
 public:

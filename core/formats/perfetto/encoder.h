@@ -68,7 +68,7 @@ struct Arg {
 /// concatenation of packets, so files can be appended to and cut at any packet border. Field numbers are those of
 /// Perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
 ///
-/// Not thread-safe: use one encoder per writing thread, with a sequence id that is unique in the file set.
+/// Not thread-safe: use one encoder per writing thread, with a sequence id that is unique within the set of files.
 class Encoder {
 public:
     explicit Encoder(std::uint32_t sequence_id);

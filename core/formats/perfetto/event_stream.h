@@ -88,10 +88,10 @@ private:
 };
 
 /// Decodes the track events of a native file while it grows. Bytes arrive in pieces of any size, and an event is
-/// reported when its last byte has arrived. An incomplete packet is stored until the rest arrives. After bytes that are
-/// not a packet, reading continues at the next packet. Packets are decoded like those of complete files, except for
-/// features that only other writers use: packed packets (counted as damaged), counters, events in Chrome's JSON format,
-/// and lists as args.
+/// reported when its last byte has arrived. An incomplete packet is stored until the remaining bytes arrive. After
+/// bytes that are not a packet, reading continues at the next packet. Packets are decoded like those of complete files,
+/// except for features that only other writers use: packed packets (counted as damaged), counters, events in Chrome's
+/// JSON format, and lists as args.
 ///
 /// Uses memory for interned texts, tracks, open slices and one packet, limited by the remainder of `memory`. Data that
 /// does not fit counts as damaged. Not thread-safe.

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// Numbers of the protobuf fields and enumerators in Perfetto's trace format that are read or written here. The schema
-/// is append-only, so they are valid for every version of Perfetto.
+/// is append-only, so these numbers are valid for every version of Perfetto.
 namespace bubblescope::perfetto::fields {
 
 namespace trace {

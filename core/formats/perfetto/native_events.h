@@ -45,7 +45,7 @@ private:
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
 /// The flow ids of the transfers that an op receives and sends; never 0. Producer and consumer compute equal ids
-/// independently, so files of different ranks match.
+/// independently, so that files from different ranks match.
 class FlowIds {
 public:
     void add(std::uint64_t id) { ids_[count_++] = id; }

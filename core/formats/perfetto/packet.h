@@ -280,11 +280,11 @@ struct PacketBatch {
 [[nodiscard]] bool beginsExtract(std::string_view bytes);
 
 /// Divides the packets of a trace file into runs, which any thread may decode. All packets before the end of the file
-/// or before broken framing are valid. The last run records that position.
+/// or before broken framing are valid. The last run records where the valid packets end.
 class PacketRuns {
 public:
     /// Starts with the packet at `begin`. If not `complete`, more bytes will follow, and the last run ends before an
-    /// incomplete packet without a reason. `bytes` must outlive the decoded packets.
+    /// incomplete packet but contains no reason. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}
 

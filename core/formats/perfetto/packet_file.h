@@ -28,8 +28,8 @@ public:
 
     /// Opens a file that another process wrote, for appending. Error: Run, with the file.
     [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
-    /// As above, without the bytes beyond `length` that the process wrote before it died. If there are any, a shorter
-    /// copy replaces the file, so that its readers notice it.
+    /// As above, without the bytes beyond `length` that the process wrote before it died. If there are such bytes, a
+    /// shorter copy replaces the file, so that its readers notice it.
     [[nodiscard]] static Result<PacketFile> openUpTo(std::filesystem::path path, std::int64_t length);
 
     PacketFile(PacketFile&& other) noexcept;

@@ -20,7 +20,7 @@ inline constexpr std::string_view kTraceEnding = ".pftrace";
 [[nodiscard]] Status mustHoldNone(const std::filesystem::path& folder, std::string_view ending);
 
 /// Removes this program's files with this extension from the folder, because parts of an earlier run would be read as
-/// parts of the new one. Error: Input, with the file that cannot be removed.
+/// parts of the new run. Error: Input, with the file that cannot be removed.
 [[nodiscard]] Status removeAll(const std::filesystem::path& folder, std::string_view ending);
 
 } // namespace bubblescope

@@ -17,7 +17,7 @@
 namespace bubblescope {
 
 /// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), otherwise read.
-/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read. Its text
+/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read. The text
 /// then grows in the thread that reads it.
 class FileBytes {
 public:
@@ -95,11 +95,11 @@ inline constexpr std::string_view kStandardInput = "-";
 /// Returns true if a file with this beginning could be a trace.
 using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
-/// Opens a file. text() then has at least the first megabytes, see extend(). A file that is not regular is read only as
-/// far as this machine's memory allows; if its first megabyte is not `plausible`, the rest is not read. Truncated or
-/// damaged compressed data yields everything before the damage, and a diagnostic ("truncated", "corrupt"). The
-/// decompressed size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's reason
-/// or the byte offset of the damage; Cancelled.
+/// Opens a file. text() then has at least the first megabytes, see extend(). Input that is not a regular file is read
+/// only as far as this machine's memory allows; if its first megabyte is not `plausible`, the rest is not read.
+/// Truncated or damaged compressed data yields everything before the damage, and a diagnostic ("truncated", "corrupt").
+/// The decompressed size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's
+/// reason or the byte offset of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 /// Like openFileBytes(), but reads the complete file.

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// Stores the args of events whose text is not kept, such as events of a compressed file. Compresses them on other
+/// Stores the args of events whose text is not kept, such as events of a compressed file. Compresses the args on other
 /// threads in blocks of tens of kilobytes, so that one block can be read without the others. Not thread-safe.
 class ArgPacker {
 public:

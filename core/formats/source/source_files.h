@@ -19,7 +19,7 @@
 namespace bubblescope {
 
 /// Distinct numbers for a trace's processes and threads: the original numbers if they are distinct. If two files, or a
-/// number and a text, share a number, others are used. A row that was split off has its thread's number.
+/// number and a text, share a number, other numbers are used. A row that was split off has its thread's number.
 class RowNumbers {
 public:
     explicit RowNumbers(const Trace& trace);

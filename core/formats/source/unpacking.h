@@ -36,7 +36,7 @@ public:
 /// cores, otherwise a few megabytes at a time. Not thread-safe.
 ///
 /// The start of a member is guessed from its first bytes. An unpacked piece is used only if it ends exactly where the
-/// next one starts. The rest is unpacked in order, from a position at which a member is known to end.
+/// next one starts. The remaining data is unpacked in order, from a position at which a member is known to end.
 class Unpacking {
 public:
     enum class State { More, Ended, Failed };

@@ -23,7 +23,7 @@ struct AdviceOptions {
                               ///< Suggestion::texts
 };
 
-/// The memory of an order on the rank with the highest peak.
+/// Memory use of an order on the rank with the highest peak.
 struct HeldMemory {
     /// Peak of activations. The unit is the activations of one micro-batch of the run for a rank's part of the
     /// model.
@@ -68,7 +68,7 @@ struct Suggestion {
 [[nodiscard]] std::vector<std::string> frameworksOf(std::string_view schedule, std::string_view flavor);
 
 /// Half as many micro-batches of twice the size. A trace with micro-batches of one size does not show how long ops take
-/// at another size. Only a limit for their time can be computed.
+/// at another size. Only a limit for the time of these ops can be computed.
 struct LargerMicrobatches {
     int microbatches = 1;
     double break_even = 1; ///< factor of op times below which the step becomes shorter
@@ -101,8 +101,8 @@ struct Advice {
 ///
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
 /// stores more activations than now. If the layers are known, it alternately searches for the best split for that order
-/// and for an order for that split, until neither gains. Both orders become suggestions, the second only if its step is
-/// shorter. Errors: those of predict(); Cancelled if `control` stops the search.
+/// and for an order for that split, until neither search finds an improvement. Both orders become suggestions, the
+/// second only if its step is shorter. Errors: those of predict(); Cancelled if `control` stops the search.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {},
                                     const JobControl& control = {});

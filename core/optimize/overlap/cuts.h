@@ -27,11 +27,11 @@ struct RuleCut {
     int stopped_at = 0; ///< index of the forward op that is too long
 };
 
-/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn, the rule takes the next forward ops
-/// that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce. If at
-/// least one op fits, the backward is cut after its all-reduce and the forward after these ops. The pieces are issued
-/// alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream. All
-/// others block the compute stream. The rule never gets past a forward op that exceeds the budget.
+/// The rule used by PaddlePaddle's pass. For each all-reduce of the backward in turn, the rule takes the next forward
+/// ops that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce.
+/// If at least one op fits, the backward is cut after its all-reduce and the forward after these ops. The pieces are
+/// issued alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream.
+/// All other all-reduces block the compute stream. The rule never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
 /// Like cutByBudget(), but if a forward op exceeds the budget, splits it into slices that fit, if possible. Splits no
@@ -43,12 +43,12 @@ struct RuleCut {
 /// that produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
 ///
 /// The problem is a job shop of two jobs (the passes) on two machines (the streams). Uses dynamic programming over (i,
-/// j, last): i backward and j forward ops are issued, the last one from pass `last`. The past affects the rest of the
-/// plan only through the time when the compute stream becomes free and the end of each pass's last all-reduce. A later
-/// time is never better, because every rule of StreamState takes maxima of these times and adds constants. A path to a
-/// state is therefore dropped if another path is at least as early in all of these times. Times before the compute
-/// stream's time are equivalent to it, because nothing can start earlier. Paths that cannot beat the best plan found by
-/// simple rules are also dropped, because the compute stream must still run all remaining ops.
+/// j, last): i backward and j forward ops are issued, the last one from pass `last`. The ops issued so far affect the
+/// remaining plan only through the time when the compute stream becomes free and the end of each pass's last
+/// all-reduce. A later time is never better, because every rule of StreamState takes maxima of these times and adds
+/// constants. A path to a state is therefore dropped if another path is at least as early in all of these times. Times
+/// before the compute stream's time are equivalent to it, because nothing can start earlier. Paths that cannot beat the
+/// best plan found by simple rules are also dropped, because the compute stream must still run all remaining ops.
 ///
 /// Memory and time grow with the product of the numbers of operators: about a million states for two passes of 700
 /// operators.

@@ -12,8 +12,8 @@
 namespace bubblescope::overlap {
 
 /// One operator of a pass through a stage, on one tensor-parallel rank. A pass runs its operators in order, and each
-/// needs the previous one. An all-reduce directly follows the compute op that produces its input. Therefore a pass does
-/// not start with an all-reduce, and no two are adjacent.
+/// depends on the previous one. An all-reduce directly follows the compute op that produces its input. Therefore a pass
+/// does not start with an all-reduce, and no two are adjacent.
 struct Operator {
     std::string name;
     TimeNs time{0};
@@ -42,7 +42,7 @@ struct OpCosts {
     Operators forward;  ///< operators of one layer
     Operators backward; ///< operators of one layer, in execution order
     StreamRules rules;
-    /// Cost that a cutting rule assumes for a backward's all-reduce. By default, the cost of the longest one.
+    /// Cost that a cutting rule assumes for a backward's all-reduce. By default, the cost of the longest all-reduce.
     std::optional<TimeNs> cut_budget;
     int max_slices = 4;    ///< maximum number of slices of an op
     double slice_loss = 0; ///< relative increase of an op's total time per additional slice

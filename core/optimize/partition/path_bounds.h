@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The time of an impossible split; two of them can be added.
+/// The time of an impossible split; two such times can be added without overflow.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// The boundaries of stages. Stage k contains the layers [cuts[k], cuts[k+1]), so there is one more entry than stages.
@@ -41,7 +41,7 @@ public:
     /// Reserves memory for `max_rows` rows; the tables use 24 bytes per stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows);
 
-    /// Adds the sum of `count` paths. Their mean is the bound. Ignored if `max_rows` is reached.
+    /// Adds the sum of `count` paths. Their mean is the bound. Does nothing if `max_rows` has been reached.
     void add(const StepPath& path, std::int64_t count = 1);
     [[nodiscard]] std::size_t rows() const { return rows_; }
     [[nodiscard]] std::size_t room() const { return most_rows_ - rows_; }

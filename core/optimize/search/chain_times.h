@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Bounds for each op that are valid in any order, in nanoseconds, indexed by op.
+/// Bounds for each op, in nanoseconds, that are valid in any order; indexed by op.
 struct ChainTimes {
     std::vector<std::int64_t> head; ///< lower bound on the op's start
     std::vector<std::int64_t> tail; ///< minimum time from the op's start to the end of the step
@@ -24,7 +24,7 @@ struct ChainTimes {
 ///    frees some,
 ///  - for their rank: all ops of the rank that must come before an op have run when it starts,
 ///  - for what frees memory on their rank: before a forward, enough ops of any chunk must have run to make room for it.
-///    This takes at least the time of the cheapest ops. O(ranks · chunks² · micro-batches · log(ops of a rank) +
+///    These ops take at least the time of the cheapest ones. O(ranks · chunks² · micro-batches · log(ops of a rank) +
 ///    stages²).
 [[nodiscard]] ChainTimes queueTimes(const OrderProblem& problem, bool memory = true);
 

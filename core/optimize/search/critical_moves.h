@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// Proposes moves of ops on the longest chain that may shorten a step. The chain consists of blocks of consecutive ops
-/// on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all moves are
+/// Proposes moves that may shorten a step, for ops on the longest chain. The chain consists of blocks of consecutive
+/// ops on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all moves are
 /// allowed().
 class CriticalMoves {
 public:

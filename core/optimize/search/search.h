@@ -29,7 +29,7 @@ struct SearchRequest : OrderSizes {
     CostModel costs;
     /// Replaces simulate() if set, for example to simulate transfers in queues; called on several threads. The step
     /// must not become shorter than in simulate() with plain transfers, from which the bound and the moves are derived.
-    /// An Input error stands for an order that cannot run. Cannot be combined with `noise`.
+    /// An Input error means that the order cannot run. Cannot be combined with `noise`.
     std::function<Result<StepTimeline>(const Schedule&)> step;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
@@ -53,7 +53,7 @@ struct FamilyStep {
     std::optional<NoisySteps> noisy;
 };
 
-/// An intermediate result: after the families, after the orders built by rules, and after each round.
+/// An intermediate result, reported after the families, after the orders built by rules, and after each round.
 struct SearchProgress {
     int rounds = 0;
     TimeNs makespan{0}; ///< makespan of the best order so far
@@ -70,7 +70,7 @@ using SearchWatch = std::function<bool(const SearchProgress&)>;
 struct FoundOrder {
     Schedule schedule;
     TimeNs makespan{0};                    ///< makespan of the simulated step plus `after`: see stepLength()
-    TimeNs bound{0};                       ///< lower bound for orders within the memory
+    TimeNs bound{0};                       ///< lower bound for orders that fit into the memory
     Sentence reason;                       ///< reason for the bound
     bool proven = false;                   ///< true if the makespan equals the bound or no order is shorter
     std::optional<FamilyStep> best_family; ///< best family; none if no family fits into the memory
