@@ -181,7 +181,8 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
 Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
     const int ranks = RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks}.ranks();
     if (config.adapt)
-        return usageError("processes cannot change their order together", "run the ranks as threads of one process");
+        return usageError("a run of several processes cannot change its order",
+                          "run the ranks as threads of one process");
     if (config.backend && config.dispatch.dynamic())
         return usageError("processes on GPUs receive in a fixed order, so ranks cannot choose ops by readiness",
                           "run the ranks as threads of one process");

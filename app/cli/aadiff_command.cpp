@@ -282,9 +282,7 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();
-    command
-        .addParsed("--latency", options->latency, parseTime,
-                   "Time from the decision to check until the check starts (0)")
+    command.addParsed("--latency", options->latency, parseTime, "Delay between requesting a check and its start (0)")
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");

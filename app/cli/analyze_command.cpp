@@ -282,8 +282,8 @@ void addAnalyzeCommand(Command app, Action& action) {
         .rare();
     command
         .addOption("--in-parts", options->in_parts,
-                   "Analyse a recording part by part, in bounded memory: folders of Bubblescope's own runs above 1 GiB "
-                   "(auto), of any size, or never")
+                   "Analyse recordings of Bubblescope's own runs part by part, in bounded memory: those above 1 GiB "
+                   "(auto), always, or never")
         .typeName("auto|always|never")
         .oneOf({"auto", "always", "never"})
         .rare();

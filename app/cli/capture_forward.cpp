@@ -103,7 +103,7 @@ void CaptureForward::tellLeft(const Ending& ending, TimeNs now) {
     constexpr TimeNs kEvery{std::chrono::seconds(10)};
     const bool due = told_at_ == TimeNs{0} ? now - ending.began >= kFirst : now - told_at_ >= kEvery;
     if (!due) return;
-    fmt::print(stderr, "bubblescope: still to send to the monitor: {}{}\n",
+    fmt::print(stderr, "bubblescope: not yet sent to the monitor: {}{}\n",
                formatBytes(static_cast<std::int64_t>(left())),
                told_at_ == TimeNs{0} ? " (press Ctrl-C to leave it in the folder)" : "");
     told_at_ = now;

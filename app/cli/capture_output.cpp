@@ -85,7 +85,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
         .typeName("DIR")
         .showDefault();
     command.addFlag("--pipeline", pipeline_,
-                    "Low overhead: NVTX ranges, NCCL, and only the first and last kernel of each op");
+                    "Low overhead: record only NVTX ranges, NCCL, and the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
     command.addFlag("--no-python", no_python_,
@@ -110,7 +110,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
         .typeName("PERCENT")
         .showDefault();
     command.addOption("--steps", steps_, "Record only these steps, such as 10-20 or 10-").typeName("STEPS");
-    command.addOption("--step-name", step_name_, "A step begins at ranges or marks whose names start with this")
+    command.addOption("--step-name", step_name_, "Begin a step at each range or mark whose name starts with this")
         .typeName("TEXT");
     command.addOption("--delay", delay_, "Start recording this long after a process's first event").typeName("TIME");
     command.addOption("--duration", duration_, "Stop recording after this time").typeName("TIME");

@@ -48,10 +48,9 @@ void announce(const runtime::PlannedCoverage& plan) {
     const std::string ranks = plan.first_rank == plan.last_rank
                                   ? fmt::format("rank {}", plan.first_rank)
                                   : fmt::format("ranks {} to {}", plan.first_rank, plan.last_rank);
-    printError(fmt::format(
-        "aadiff: {}: {:.1f} planned replays per step cover {} of {} kinds of op of a layer within {} steps{}", ranks,
-        plan.per_step, plan.covered, plan.units, plan.steps,
-        plan.covered == plan.units ? "" : "; the others do not fit into any bubble"));
+    printError(fmt::format("aadiff: {}: {:.1f} planned replays per step cover {} of {} work units within {} steps{}",
+                           ranks, plan.per_step, plan.covered, plan.units, plan.steps,
+                           plan.covered == plan.units ? "" : "; the others do not fit into any bubble"));
 }
 
 } // namespace
@@ -76,9 +75,10 @@ void CheckOptions::add(Command command, bool always) {
                .typeName("PERCENT")
                .showDefault());
     checks(command
-               .addOption("--aadiff-cost", cost_,
-                          "With --no-pace: largest percentage of the step time for checks and digests; lower values "
-                          "check fewer steps, 100 checks every step")
+               .addOption(
+                   "--aadiff-cost", cost_,
+                   "With --no-pace: maximum share of the step time for checks and digests, in percent; lower values "
+                   "check fewer steps, 100 checks every step")
                .range(0.0, 100.0)
                .typeName("PERCENT")
                .showDefault());
@@ -87,12 +87,13 @@ void CheckOptions::add(Command command, bool always) {
                           "Memory per rank for checks, such as 64MiB (default: as needed)")
                .typeName("BYTES"));
     checks(command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs"));
-    checks(command
-               .addOption(
-                   "--on-mismatch", on_mismatch_,
-                   "Reaction to a mismatch: warn, stop, or a command to run, with the mismatch in BUBBLESCOPE_MISMATCH")
-               .typeName("warn|stop|COMMAND")
-               .showDefault());
+    checks(
+        command
+            .addOption(
+                "--on-mismatch", on_mismatch_,
+                "Reaction to a mismatch: warn, stop, or a command, which receives the mismatch in BUBBLESCOPE_MISMATCH")
+            .typeName("warn|stop|COMMAND")
+            .showDefault());
 }
 
 Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string device) const {

@@ -78,7 +78,7 @@ private:
     [[nodiscard]] Error unknown(std::string_view what, const std::string& name,
                                 const std::vector<std::string>& known) const {
         return inputError(place(), fmt::format("unknown {} '{}'{}", what, name, didYouMean(name, known)),
-                          "`bubblescope config` shows what can be set");
+                          "`bubblescope config` lists all settings");
     }
 
     Status readHeading(const std::string& content) {

@@ -73,9 +73,10 @@ CommandResult show(const ConfigArguments& options, const Config& config) {
     document.add(std::move(table));
     document.line("");
     document.paragraph(
-        "", "Each line of the file sets NAME = VALUE, where NAME is an option without its dashes, and a flag is true "
-            "or false. Settings of one command follow a line with its name in brackets, such as [analyze]. Lines that "
-            "start with # are comments. Options on the command line take precedence.");
+        "",
+        "Each line has the form NAME = VALUE, where NAME is an option without its dashes; the value of a flag is true "
+        "or false. Settings of one command follow a line with its name in brackets, such as [analyze]. Lines that "
+        "start with # are comments. Options on the command line take precedence.");
     print(document, options.json);
     return 0;
 }

@@ -52,7 +52,9 @@ void addDiffCommand(Command app, Action& action) {
     command.addOption("A", options->a, "A trace file or folder: the run before").required();
     command.addOption("B", options->b, "The run after").required();
     addNameOptions(command, options->recognise);
-    command.addOption("--alpha", options->limits.alpha, "Probability that two equal runs show any change (0.05)")
+    command
+        .addOption("--alpha", options->limits.alpha,
+                   "Accepted probability of reporting any change between two equal runs (0.05)")
         .typeName("P")
         .range(0.0001, 0.5);
     command

@@ -37,7 +37,7 @@ void EndInTime::watch(const StopSignals& signals) const {
     while (::poll(waited.data(), 1, kSecond) < 0 && errno == EINTR) {
     }
     if (waited[0].revents != 0) return;
-    constexpr std::string_view kWords = "bubblescope: unfinished work was abandoned after waiting too long\n";
+    constexpr std::string_view kWords = "bubblescope: waited too long for unfinished work and abandoned it\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     constexpr int kSignalled = 128;
     std::_Exit(kSignalled + signals.signal());

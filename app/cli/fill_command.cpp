@@ -161,7 +161,7 @@ report::Document toDocument(const FillStudy& study, const StepTimeline& typical,
     document.add(worksTable(study));
     document.line("");
     document.paragraph("", "Each kind of work is tried separately. Delay and gain are means over the steps, replayed "
-                           "with that work in their bubbles.");
+                           "with the work in the bubbles.");
     return document;
 }
 
@@ -251,10 +251,11 @@ void addFillCommand(Command app, Action& action) {
         .addParsed("--optimizer", options->fill.optimizer, parseLength, "Time of a rank's optimizer step (as recorded)")
         .typeName("TIME")
         .group(group);
-    const Option encoder =
-        command.addParsed("--encoder", options->fill.encoder, parseLength, "Forward of an encoder for one micro-batch")
-            .typeName("TIME")
-            .group(group);
+    const Option encoder = command
+                               .addParsed("--encoder", options->fill.encoder, parseLength,
+                                          "Time of an encoder's forward for one micro-batch")
+                               .typeName("TIME")
+                               .group(group);
     command
         .addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes,
                    "Memory that each encoder forward keeps")
@@ -268,13 +269,13 @@ void addFillCommand(Command app, Action& action) {
                                  .group(group);
     command
         .addParsed("--checkpoint", options->checkpoint, parseBytes,
-                   "Size of a rank's weights, to copy them for a checkpoint, such as 12GiB")
+                   "Size of a rank's weights, which are copied for a checkpoint, such as 12GiB")
         .typeName("SIZE")
         .needs(bandwidth)
         .group(group);
     const Option side = command
                             .addOption("--side-job", options->side_job,
-                                       "File with the kernel durations of another job, such as 120us, one per line")
+                                       "File with the kernel durations of another job, one per line, such as 120us")
                             .typeName("FILE")
                             .group(group);
     command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "Memory that the other job needs per rank")
@@ -283,7 +284,7 @@ void addFillCommand(Command app, Action& action) {
         .group(group);
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
-    command.addFlag("--csv", options->csv, "Print CSV: one line per bubble and piece of work in it").excludes(json);
+    command.addFlag("--csv", options->csv, "Print CSV, with one line per piece of work in a bubble").excludes(json);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] {

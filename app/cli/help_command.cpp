@@ -65,7 +65,9 @@ void addHelpCommand(Command app, Action& action, const CommandLine& line) {
     const auto options = std::make_shared<HelpArguments>();
     command.addOption("COMMAND", options->words, "The command, such as analyze or aadiff plan");
     command.addFlag("--all", options->all, "Include all options");
-    command.addOption("--man-pages", options->man_pages, "Write a man page per command to this folder instead")
+    command
+        .addOption("--man-pages", options->man_pages,
+                   "Write a man page per command to this folder, instead of printing help")
         .typeName("FOLDER")
         .rare();
     command.examples({"help analyze", "help --all run"});

@@ -12,7 +12,7 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
     const Option lower = command
                              .addOption("--lower", request.lower,
                                         "Add the sends, receives and weight actions of a framework's runtime "
-                                        "(torch; 1F1B or interleaved: megatron, paddle; 1F1B: deepspeed)")
+                                        "(torch; megatron or paddle for 1F1B and interleaved; deepspeed for 1F1B)")
                              .typeName("FRAMEWORK")
                              .oneOf(LoweringRequest::runtimeNames())
                              .group(group);
@@ -21,8 +21,9 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .group(group)
         .rare();
     command
-        .addOption("--receives-ahead", request.receives_ahead,
-                   "Post each receive at most this many ops before the one that needs it (as early as PyTorch)")
+        .addOption(
+            "--receives-ahead", request.receives_ahead,
+            "Post each receive at most this many ops before the one that needs it (default: as early as PyTorch does)")
         .typeName("N")
         .needs(lower)
         .group(group)

@@ -286,7 +286,7 @@ Result<ToolAnswer> planFor(Shelf& /*shelf*/, const Json& arguments) {
     const auto batch = arguments["global_batch"].get<std::int64_t>();
     constexpr std::int64_t kMost = 1 << 24;
     if (gpus < 1 || gpus > kMost || batch < 1 || batch > kMost)
-        return usageError("'gpus' and 'global_batch' are numbers above 0");
+        return usageError("'gpus' and 'global_batch' must be numbers above 0");
     request.cluster.devices = static_cast<int>(gpus);
     request.global_batch = static_cast<int>(batch);
     BUBBLESCOPE_ASSIGN(plan::Problem problem, request.problem());
@@ -320,7 +320,7 @@ std::vector<Tool> mcpTools() {
     };
     return {
         {"open", "Open a trace",
-         "Read a trace. Returns its schedule, sizes, step time, number of findings, and problems of its files. A trace "
+         "Read a trace. Returns its schedule, sizes, step time, number of findings, and problems in its files. A trace "
          "that is already open is read again.",
          objectOf({{"path", textArgument(kPathAbout)}}, {"path"}), on(openTrace)},
         {"answer", "Verdict on a run",
@@ -385,9 +385,9 @@ bool readLine(std::string& line) {
 
 CommandResult serve() {
     mcp::Session session(BUBBLESCOPE_VERSION,
-                         "Bubblescope diagnoses pipeline-parallel training from traces. Call open with the path of a "
-                         "trace, then answer for the verdict and findings for the evidence; whatif predicts what a "
-                         "change would gain. Every answer ends with the command that reproduces it.",
+                         "Bubblescope diagnoses pipeline-parallel training from traces. Call 'open' with the path of a "
+                         "trace, then 'answer' for the verdict and 'findings' for the evidence; 'whatif' predicts the "
+                         "gain of a change. Every answer ends with the command that reproduces it.",
                          mcpTools());
     for (std::string line; readLine(line);) {
         if (line.find_first_not_of(" \t") == std::string::npos) continue;

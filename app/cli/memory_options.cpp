@@ -13,7 +13,7 @@ void addMemoryOptions(Command command, MemoryRequest& request, Listed listed) {
     };
     const Option model =
         add("--memory-model", request.model, "Tensor sizes of the model's layers, as JSON").typeName("FILE");
-    add("--memory-preset", request.preset, "Tensor sizes of a known model instead, such as llama3-8b or gpt3-175b")
+    add("--memory-preset", request.preset, "Tensor sizes of a known model, such as llama3-8b or gpt3-175b")
         .typeName("MODEL")
         .suggests(modelPresetNames())
         .excludes(model);

@@ -98,7 +98,8 @@ void ModelOptions::add(Command command) {
         .rare();
     command
         .addOption("--optimizer", optimizer_,
-                   "adamw, sgd with momentum, or muon for matrices inside blocks and AdamW for the rest (adamw)")
+                   "adamw; sgd, with momentum; or muon, which uses AdamW for everything except the matrices inside "
+                   "blocks (adamw)")
         .oneOf({"adamw", "sgd", "muon"})
         .typeName("NAME")
         .group(group)
@@ -138,10 +139,10 @@ bool ModelOptions::wholeModel() const {
 std::string ModelOptions::note() const {
     const std::optional<ModelPreset> preset = presetOf(preset_);
     if (!preset || preset->source.empty()) return {};
-    return fmt::format("{} is scaled down to a GPT with its {} layers and 1/{} of its width and sequence ({} features, "
-                       "{} heads, {} bytes of text)",
-                       preset->name, preset->shape.layers, kScale, preset->shape.hidden, preset->shape.heads,
-                       preset->shape.sequence);
+    return fmt::format(
+        "{} is scaled down to a GPT with its {} layers and 1/{} of its width and sequence length ({} features, "
+        "{} heads, {} bytes of text)",
+        preset->name, preset->shape.layers, kScale, preset->shape.hidden, preset->shape.heads, preset->shape.sequence);
 }
 
 Status ModelOptions::cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const {

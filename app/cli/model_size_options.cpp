@@ -47,7 +47,8 @@ void addModelUseOptions(Command command, ModelUseRequest& request) {
         .typeName("TFLOPS")
         .range(0.001, 1e6)
         .rare();
-    command.addOption("--gpus", request.devices, "Devices of the job (tp x dp x pp, as far as the trace shows)")
+    command
+        .addOption("--gpus", request.devices, "Devices in the job (default: tp x dp x pp, where known from the trace)")
         .typeName("N")
         .range(1, 1 << 24)
         .rare();

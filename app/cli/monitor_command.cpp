@@ -409,7 +409,9 @@ void addMonitorCommand(Command app, Action& action) {
     const auto options = std::make_shared<MonitorArguments>();
     command.examples({"monitor my-run", "monitor my-run --metrics 9095 --fail-on any"});
     command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later");
-    command.addOption("--steps", options->steps, "Stop after N steps (when the run ends)").typeName("N").positive();
+    command.addOption("--steps", options->steps, "Stop after N steps (default: when the run ends)")
+        .typeName("N")
+        .positive();
     command.addOption("--metrics", options->metrics, "Serve Prometheus metrics at HOST:PORT or PORT")
         .typeName("ADDRESS");
     command
@@ -419,7 +421,7 @@ void addMonitorCommand(Command app, Action& action) {
     const Option alert =
         command
             .addOption("--alert", options->alert,
-                       "Run this command for each new anomaly, mismatched check, and late or lost rank")
+                       "Run this command for each new anomaly, each mismatch in a check, and each late or lost rank")
             .typeName("COMMAND");
     command
         .addParsed("--alert-interval", options->alert_interval, parseTime,

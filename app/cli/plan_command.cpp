@@ -95,7 +95,7 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .rare();
     command
         .addOption("--attention-share", request.attention_share,
-                   "Rate of fused attention, as a share of the rate of matrix products (60)")
+                   "Rate of fused attention, in percent of the rate of matrix products (60)")
         .typeName("PERCENT")
         .range(1.0, 100.0)
         .rare();
@@ -118,7 +118,7 @@ void addSpaceOptions(Command command, PlanRequest& request) {
         command.addOption(name, value, about).typeName("N,…").delimiter(',');
     };
     list("--tp", request.space.tp, "Tensor-parallel ranks (divisors up to a host)");
-    list("--cp", request.space.cp, "Context-parallel ranks (while each has 4096 tokens or more)");
+    list("--cp", request.space.cp, "Context-parallel ranks (default: as long as each has at least 4096 tokens)");
     list("--pp", request.space.pp, "Pipeline ranks");
     list("--ep", request.space.ep, "Expert-parallel ranks (divisors of the number of experts)");
     list("--vpp", request.space.vpp, "Chunks per rank");

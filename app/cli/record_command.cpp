@@ -105,7 +105,7 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir, 
         document.line(fmt::format("{} process{} of the job still record{}", watched.running,
                                   watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
     if (watched.incomplete)
-        document.line("not enough memory or file descriptors to watch all processes; some of their events may be lost");
+        document.line("not enough memory or file descriptors to watch all processes; some events may be lost");
     if (watched.refused > 0)
         document.line(
             fmt::format("refused {} connection{} from other users", watched.refused, watched.refused == 1 ? "" : "s"));
@@ -193,9 +193,9 @@ void addRecordCommand(Command app, Action& action) {
         .typeName("FILE");
     options->streams.addForward(command, "Also send the recording to the monitor at this address while the job runs");
     command
-        .addParsed("--patience", options->patience, parseTime,
-                   "Time to wait after the job for a monitor that does not accept data (10s); in total at most ten "
-                   "times as long")
+        .addParsed(
+            "--patience", options->patience, parseTime,
+            "Time to wait after the job for a monitor that does not accept data (10s); at most ten times this in total")
         .typeName("TIME")
         .group("Over the network");
     command.addOption("COMMAND", options->command, "The job, after --").required();

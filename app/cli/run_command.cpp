@@ -87,7 +87,7 @@ void BackendOption::add(Command command) {
         .rare();
     command
         .addFlag("--no-kernels", no_kernels_,
-                 "With --backend cuda, record only ops, with events, without the kernels from CUPTI")
+                 "With --backend cuda, record only ops, timed by CUDA events, and no kernels (CUPTI)")
         .group(group)
         .rare();
 }

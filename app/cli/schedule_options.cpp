@@ -67,7 +67,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         inputs
             .text(
                 Field("schedule_file"), [](ScheduleRequest& into, const std::string& path) { into.file = path; },
-                "File with the order instead: JSON from `schedule --json`, or PyTorch's CSV")
+                "File with the order, instead of a schedule's name: JSON from `schedule --json`, or PyTorch's CSV")
             .typeName("FILE")
             .group(group);
     name.excludes(file);
@@ -165,7 +165,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
         inputs
             .text(
                 Field("stage_times"), [](ScheduleRequest& into, const std::string& path) { into.stage_times = path; },
-                "Op times per stage instead, as JSON or CSV")
+                "Op times per stage, as JSON or CSV")
             .typeName("FILE")
             .excludes(op_costs)
             .group(group);

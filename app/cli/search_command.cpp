@@ -268,16 +268,17 @@ void addSearchCommand(Command app, Action& action) {
                    "Times of single ops, e.g. for micro-batches of unequal length; a file as for `simulate`")
         .typeName("FILE")
         .excludes(from);
-    const Option second = command
-                              .addOption("--second", options->request.second,
-                                         "Stage times of a second model on the same ranks in the opposite direction, "
-                                         "as for --stage-times; with half as many stages it runs as two copies")
-                              .typeName("FILE")
-                              .excludes(from)
-                              .excludes(model);
+    const Option second =
+        command
+            .addOption("--second", options->request.second,
+                       "Stage times of a second model that runs on the same ranks in the opposite direction, in the "
+                       "form of --stage-times; with half as many stages, it runs as two copies")
+            .typeName("FILE")
+            .excludes(from)
+            .excludes(model);
     command
         .addOption("--second-microbatches", options->request.second_microbatches,
-                   "Micro-batches per copy of the second model (in total as many as the first model's)")
+                   "Micro-batches per copy of the second model (default: as many in total as the first model has)")
         .typeName("M")
         .positive()
         .needs(second);
@@ -290,14 +291,14 @@ void addSearchCommand(Command app, Action& action) {
         .oneOf({"auto", "on", "off"});
     command
         .addParsed("--noise", options->request.noise, parseNoise,
-                   "Op times vary by up to this share; searches for the shortest mean step")
+                   "Assume that op times vary by up to this share, and search for the shortest mean step")
         .typeName("SHARE");
     command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "Time limit for the search (10s)")
         .typeName("TIME");
     command.addOption("--rounds", options->request.search.rounds, "Run at most N rounds; makes the result reproducible")
         .typeName("N")
         .notNegative();
-    command.addOption("--seed", options->request.search.seed, "Random seed of the search (1)").typeName("N");
+    command.addOption("--seed", options->request.search.seed, "Random seed for the search (1)").typeName("N");
     command
         .addOption("--threads", options->request.search.threads,
                    "Threads; the result does not depend on their number (all cores)")

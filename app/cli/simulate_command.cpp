@@ -357,12 +357,12 @@ void addFaultOptions(Command command, SimulateArguments& options) {
     const std::string group = "Dispatch";
     command
         .addOption("--inject", options.faults,
-                   "Change op times or latencies like `run`: slow, op, jitter, link; may be repeated")
+                   "Change op times or latencies as in `run`: slow, op, jitter, link; may be repeated")
         .typeName("FAULT")
         .repeatable()
         .group(group)
         .rare();
-    command.addOption("--steps", options.steps, "Also simulate this many steps with these faults and average them (1)")
+    command.addOption("--steps", options.steps, "Also simulate this many steps with the faults, and average them (1)")
         .range(1, 100'000)
         .typeName("N")
         .group(group)
@@ -381,9 +381,10 @@ void addSimulateCommand(Command app, Action& action) {
     addScheduleOptions(command, options->schedule, Listed::Always, &options->axes);
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
-        .addOption("--times-of", options->times_of,
-                   "Work that each time covers: one op, or a rank's whole part of the model, divided among its v "
-                   "chunks (op; rank if schedules or chunks are compared)")
+        .addOption(
+            "--times-of", options->times_of,
+            "Work that a time covers: one op (op), or a rank's part of the model, divided among its v chunks (rank); "
+            "default: op, or rank if schedules or chunks are compared")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
         .group("Times (with a unit: 5ms, 800us, 0.5s)");
@@ -407,9 +408,10 @@ void addSimulateCommand(Command app, Action& action) {
     table("--latex", options->latex, "Write these rows as a LaTeX table", ".tex");
     table("--markdown", options->markdown, "Write these rows as a Markdown table", ".md");
     command
-        .addOutput("--figure", options->figure, OutputKind::File,
-                   "Draw bubble rate, makespan and memory over the first option that has several numbers: .svg or .pdf",
-                   {".svg", ".pdf"})
+        .addOutput(
+            "--figure", options->figure, OutputKind::File,
+            "Plot bubble rate, makespan and memory against the first option that has several numbers (.svg or .pdf)",
+            {".svg", ".pdf"})
         .typeName("FILE")
         .group("Tables and figures");
     options->svg.add(command);

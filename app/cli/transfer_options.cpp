@@ -7,8 +7,8 @@ namespace bubblescope::cli {
 namespace {
 
 constexpr const char* kSendsAbout =
-    "Blocking of a rank by its sends: async = none; blocking = until the data is received; paired, batched = blocking, "
-    "with sends and receives posted together (async)";
+    "How long a send blocks its rank: async = not at all; blocking = until the data is received; paired, batched = "
+    "like blocking, with sends and receives posted together (async)";
 
 } // namespace
 

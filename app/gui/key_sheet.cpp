@@ -84,7 +84,7 @@ void KeySheet::addMouse() {
     const auto add = [&](const QString& keys, const QString& text) { entries_.push_back({mouse, keys, text}); };
     add(tr("Wheel"), tr("Zoom at the pointer, or scroll (choose in Edit > Preferences)"));
     add(tr("Ctrl+Wheel"),
-        tr("Zooms or scrolls, whichever the wheel alone does not; over the names, changes the row height"));
+        tr("Zooms if the wheel scrolls, and scrolls if it zooms; over the names, changes the row height"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));
     add(tr("Drag"), tr("Move the view"));
     add(tr("Shift+Drag"), tr("Select a time range that snaps to the edges of ops"));

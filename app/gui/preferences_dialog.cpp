@@ -111,7 +111,7 @@ QWidget* PreferencesDialog::buildGeneral() {
     addTimes(*form);
     addChoice<TimeView::Wheel>(*form, "preferWheel", tr("Mouse wheel"),
                                {{TimeView::Wheel::Zooms, tr("Zooms; with Ctrl scrolls")},
-                                {TimeView::Wheel::Scrolls, tr("Scrolls; with Ctrl zooms, as in Perfetto")}},
+                                {TimeView::Wheel::Scrolls, tr("Scrolls, or zooms with Ctrl, as in Perfetto")}},
                                to.wheel(), [&to](TimeView::Wheel choice) { to.chooseWheel(choice); });
     addChoice<StepShownFirst>(*form, "preferFirstStep", tr("Step shown first"),
                               {{StepShownFirst::Typical, tr("The typical one")},

@@ -264,7 +264,7 @@ Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view
     if (first == first_.end()) {
         return usageError(fmt::format("'{}' of {}, layer {}, was not reported when it was first computed", tensor,
                                       opName(what.op), what.layer),
-                          "report the first digest of every tensor to compare");
+                          "report the first digest of every tensor that is compared");
     }
     if (end < start) return usageError("a check ends before it starts");
     CheckRecord record = recordOf(what, CheckOutcome::Equal, start, end);
@@ -302,7 +302,7 @@ Status CheckSession::setDifference(const TensorDifference& difference) {
 Result<Verdict> CheckSession::repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there) {
     if (!mismatch_) return usageError("this step has no mismatch");
     if (here.size() < 2 || there.size() == 1)
-        return usageError("a single execution cannot differ", "repeat it at least twice on each rank");
+        return usageError("a single execution has nothing to differ from", "repeat it at least twice on each rank");
     CheckRecord& record = step_.checks[*mismatch_];
     record.verdict = verdictOf(record.first, record.second, here, there);
     return record.verdict;

@@ -51,7 +51,7 @@ Sentence stateRanks() {
 }
 
 Sentence seeProblems() {
-    return say("'bubblescope info' lists all problems of the files.");
+    return say("'bubblescope info' lists all problems in the files.");
 }
 
 Sentence seeWhereItStood() {

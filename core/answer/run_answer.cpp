@@ -35,14 +35,13 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     const bool overlaps =
         report.period.periods > 0 && fractionOf(report.period.step - period, report.period.step) >= kLeastShareNamed;
     if (overlaps && step.form) {
-        return say("{}: one step every {}. A step takes {}; the next one begins before it ends. Ranks idle for {} of a "
+        return say("{}: one step every {}. A step takes {} and overlaps the next one. Ranks idle for {} of a "
                    "step; the schedule requires {}.",
                    schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
     }
     if (overlaps) {
-        return say(
-            "{}: one step every {}. A step takes {}; the next one begins before it ends. Ranks idle for {} of a step.",
-            schedule, formatTime(period), time, idle);
+        return say("{}: one step every {}. A step takes {} and overlaps the next one. Ranks idle for {} of a step.",
+                   schedule, formatTime(period), time, idle);
     }
     if (pays_more && step.form) {
         return say(
@@ -78,10 +77,10 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Order:
         return say("Run the ops in the planned order: with orders chosen at run time, ops wait for each other.");
     case Cause::Peer: return say("Post receives earlier: ranks block each other in sends and receives.");
-    case Cause::Replay: return say("Use a smaller share of the bubbles for checks: they delay ops.");
+    case Cause::Replay: return say("Use a smaller share of the bubbles for checks, because checks delay ops.");
     case Cause::LateStart:
         return say("Check what the host does before ops that start late: the trace shows no cause for their delay.");
-    default: return say("Record what ranks wait for: transfers, waits and kernel launches.");
+    default: return say("Record transfers, waits and kernel launches, to show what ranks wait for.");
     }
 }
 
@@ -279,8 +278,9 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
         statement.gain = gains.of(statement.change);
         if (cause.cause == Cause::Imbalance && statement.gain &&
             fractionOf(*statement.gain, step_time) < kLeastShareNamed)
-            statement.action = say("All stages do equal work in total; only their forwards and backwards differ. "
-                                   "Splitting the layers differently would not help.");
+            statement.action =
+                say("All stages do the same total work; only the split between forward and backward differs. "
+                    "Splitting the layers differently would not help.");
         if (!most || statement.worth() > most->worth()) most = std::move(statement);
     }
     if (most) answer.statements.push_back(*std::move(most));

@@ -73,7 +73,7 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
     if (group_size == 0 && rest != 0) {
         return usageError(
             fmt::format("interleaved (megatron) needs m divisible by p: {} micro-batches, {} ranks", m, p),
-            fmt::format("use {} or {}, a group size without a last group smaller than p, or flavor balanced",
+            fmt::format("use {} or {}, a group size that leaves no last group smaller than p, or flavor balanced",
                         std::max(p, m - rest), m - rest + n));
     }
     if (n < p || n > m) {

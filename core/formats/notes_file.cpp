@@ -25,8 +25,9 @@ Result<TimeNs> noteTime(const NotesJson& note, const char* key, const std::strin
         return inputError(where, fmt::format("notes[{}] has no {}", place, key), std::string(kNotesShape));
     if (!found->is_number_integer() ||
         (found->is_number_unsigned() && found->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()))
-        return inputError(where, fmt::format("notes[{}].{} is {}, not whole nanoseconds", place, key, found->dump()),
-                          std::string(kNotesShape));
+        return inputError(
+            where, fmt::format("notes[{}].{} is {}, not a whole number of nanoseconds", place, key, found->dump()),
+            std::string(kNotesShape));
     return TimeNs{found->get<std::int64_t>()};
 }
 

@@ -114,7 +114,7 @@ enum class Accepted : std::uint8_t {
 Status checkChunk(std::size_t holder, const LayerLayout& layout, int pp) {
     const std::size_t ranks = static_cast<std::size_t>(pp);
     if (holder / ranks + 1 >= layout.stages.size() / ranks) return {};
-    return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not its last one",
+    return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not the rank's last chunk",
                                   holder / ranks, holder % ranks),
                       "Megatron-core requires them in the last chunk of their rank");
 }

@@ -268,7 +268,7 @@ std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
         schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {
         return {{"rank-count", Rank{0}, 0,
-                 say("{} lists of ops for pp {}, microbatches {}, vpp {}; pp lists and positive sizes are needed",
+                 say("{} lists of ops for pp {}, microbatches {}, vpp {}; expected pp lists and positive sizes",
                      schedule.ranks.size(), schedule.pp, schedule.microbatches, schedule.vpp)}};
     }
     if (schedule.vpp % routes(schedule.placement) != 0) {

@@ -73,7 +73,7 @@ LiveStep LiveAnalyzer::judge(ClosedStep closed) {
     step.mismatches = std::move(closed.mismatches);
     step.complete = static_cast<int>(complete) == info()->dp;
     if (!step.complete) {
-        step.fault = closed.fault ? closed.fault->where.text() : "no ops of a replica were recorded";
+        step.fault = closed.fault ? closed.fault->where.text() : "no ops were recorded for a replica";
         for (const std::size_t place : closed.missing) {
             const LiveRank& rank = ranks()[place];
             if (std::ranges::find(analyses, rank.replica, &StepAnalysis::replica) == analyses.end())

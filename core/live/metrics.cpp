@@ -68,8 +68,9 @@ void addSteps(Page& page, const LiveAnalyzer& analyzer) {
     const std::string schedule = fmt::format("schedule=\"{}\"", escaped(analyzer.info()->schedule));
     page.single("pp_step_seconds", "gauge", "Duration of the last complete step.", schedule, seconds(last->wall));
     page.single("pp_step", "gauge", "Number of the last complete step.", schedule, last->index);
-    page.single("pp_bubble_ratio", "gauge", "Idle time over makespan in the last complete step, mean over ranks.",
-                schedule, last->bubble_rate);
+    page.single("pp_bubble_ratio", "gauge",
+                "Idle time as a share of the makespan in the last complete step, mean over ranks.", schedule,
+                last->bubble_rate);
     if (last->expected_rate) {
         page.single("pp_bubble_ratio_expected", "gauge", "Bubble rate by the schedule's closed form.", schedule,
                     *last->expected_rate);
@@ -80,8 +81,8 @@ void addSteps(Page& page, const LiveAnalyzer& analyzer) {
     if (last->values.tokens)
         page.single("pp_step_tokens", "gauge", "Tokens in the last complete step.", schedule, *last->values.tokens);
     if (const std::optional<ModelUse> use = analyzer.use())
-        page.single("pp_mfu_ratio", "gauge", "Model FLOPs over the devices' peak in the last complete step.", schedule,
-                    use->of(last->wall));
+        page.single("pp_mfu_ratio", "gauge", "Model FLOPs as a share of the devices' peak in the last complete step.",
+                    schedule, use->of(last->wall));
     page.metric("pp_bubble_cause_seconds", "gauge", "Idle time by cause in the last complete step, summed over ranks.");
     for (std::size_t cause = 0; cause < kCauseCount; ++cause) {
         page.value(fmt::format("cause=\"{}\"", causeKey(static_cast<Cause>(cause))), seconds(last->causes[cause]));

@@ -159,7 +159,7 @@ Json Session::callTool(const Json& params, const Json& id) const {
             names.push_back(each.name);
         return failure(
             id, kInvalidParams,
-            fmt::format("there is no tool '{}'; there are {}", name->get<std::string>(), fmt::join(names, ", ")));
+            fmt::format("there is no tool '{}'; the tools are {}", name->get<std::string>(), fmt::join(names, ", ")));
     }
     const Json arguments = params.value("arguments", Json::object());
     if (!arguments.is_object()) return failure(id, kInvalidParams, "'arguments' is not an object");

@@ -34,7 +34,7 @@ Error sessionError(const SSL* session) {
         return inputError("the connection",
                           fmt::format("the other side cannot be trusted: its certificate was rejected: {}",
                                       ::X509_verify_cert_error_string(verified)),
-                          "specify the certificate of its issuer, and the host name as in the certificate");
+                          "specify its issuer's certificate, and the host name that the certificate contains");
     }
     const int why = ERR_GET_REASON(code);
     if (why == SSL_R_WRONG_VERSION_NUMBER || why == SSL_R_HTTP_REQUEST || why == SSL_R_PACKET_LENGTH_TOO_LONG) {

@@ -115,7 +115,7 @@ Result<CalibratedResult> searchCalibrated(const RunModel& run, const Schedule& o
     if (rated.empty())
         return usageError(
             fmt::format("none of these schedules runs on {} ranks with {} micro-batches", run.pp, run.microbatches),
-            "allow other schedules or chunks");
+            "allow other schedules or numbers of chunks");
     result.judged = rated.size();
     std::ranges::stable_sort(rated, {}, &Rated::wall);
     rated.resize(std::min(rated.size(), space.plans));

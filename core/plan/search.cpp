@@ -261,7 +261,7 @@ const std::vector<std::string>& defaultSchedules() {
 Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space) {
     std::vector<Layout> all = Layouts(judge, space).all();
     if (all.empty())
-        return usageError(fmt::format("under these options, no layout of {} devices divides the model's heads, its {} "
+        return usageError(fmt::format("with these options, no layout of {} devices divides the model's heads, its {} "
                                       "layers and a batch of {} sequences evenly",
                                       judge.problem().cluster.devices, judge.problem().shape.layers,
                                       judge.problem().global_batch),

@@ -295,7 +295,7 @@ StepCuts byFlight(std::span<const RankBlocks> ranks) {
         }
         out.steps.push_back(std::move(step));
     }
-    out.evidence = fmt::format("{} steps: number of times that all forwards of rank {} had completed their backwards",
+    out.evidence = fmt::format("{} steps: the number of times when rank {} had run the backward of every forward",
                                passes.size(), first.rank);
     if (passes.size() > 1 && !first.calls.empty()) {
         const auto [lag, alike] = repetition(first, passes);

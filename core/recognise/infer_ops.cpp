@@ -182,9 +182,9 @@ std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, cons
 
 std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipeline& observed) {
     std::vector<std::string> out;
-    out.push_back(fmt::format("forwards and backwards have this order on {} of the steps' ranks ({} steps, {} ranks)",
+    out.push_back(fmt::format("forwards and backwards have this order in {} of the cases ({} steps, {} ranks)",
                               formatPercent(fit.order, 0), observed.steps.size(), observed.pp));
-    out.push_back(fmt::format("no op starts before its input was produced: {} of the rank pairs",
+    out.push_back(fmt::format("no op starts before its input was produced: true for {} of the rank pairs",
                               formatPercent(fit.causality, 0)));
     const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const CutStep& step) {
         return std::any_of(step.ranks.begin(), step.ranks.end(), [](const auto& blocks) {
@@ -322,7 +322,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
                 out.found.ops.size(), ranks.size()));
     if (unpaired > 0) {
         log.add("unpaired-ops", where,
-                say("skipped steps of a rank whose number of forwards and backwards does not match the schedule"),
+                say("skipped a rank's steps in which the number of forwards and backwards does not match the schedule"),
                 unpaired);
     }
     if (unmatched > 0) {

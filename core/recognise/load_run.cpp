@@ -229,7 +229,8 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
         if (found.owners_are_global && run.places) {
             placeOwners(found, *run.places, where, log);
             if (!holdsOps(found)) {
-                return inputError(where, "the files contain only non-first ranks of tensor- or context-parallel groups",
+                return inputError(where,
+                                  "the files do not contain the first rank of any tensor- or context-parallel group",
                                   "load the files of the first rank of each group as well");
             }
         }

@@ -426,7 +426,7 @@ private:
         if (!sound(track, in)) return;
         if (contradictsItself(check)) {
             logs_[track.file].add("bad-check", where(track),
-                                  say("skipped checks marked equal with two different digests"));
+                                  say("skipped checks that are marked as equal but have two different digests"));
             return;
         }
         NativeChecks& file = files_[track.file];

@@ -60,7 +60,8 @@ Result<MemoryModel> MemoryRequest::readModel(const Schedule& schedule) const {
 Result<ModelSizes> MemoryRequest::sizes() const {
     const bool shaped = tensor_ranks || sequence || microbatch;
     if (preset.empty() && shaped)
-        return usageError("a file defines its own tensor ranks, sequence and micro-batch", "use a preset instead");
+        return usageError("a file defines its own tensor-parallel ranks, sequence length and micro-batch size",
+                          "use a preset instead");
     if (preset.empty()) return readModelSizes(model);
     BUBBLESCOPE_ASSIGN(const auto spread, shape());
     return transformerSizes(*spread);

@@ -106,7 +106,7 @@ Result<Placement> readPlacement(const std::string& file, int pp, int vpp) {
     const auto text_of_file = readInputText(file, "a placement");
     if (!text_of_file.ok()) {
         Error error = text_of_file.error();
-        error.hint = "use any, loop, v or a file that can be read";
+        error.hint = "use any, loop, v or a readable file";
         return error;
     }
     std::vector<StagePlace> places;

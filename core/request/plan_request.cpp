@@ -34,7 +34,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
     if (devices < 1) return usageError("the number of devices is missing");
     made.devices = devices;
     if (devices > own.per_host && devices % own.per_host != 0)
-        return usageError(fmt::format("{} devices do not fill hosts of {}", devices, own.per_host),
+        return usageError(fmt::format("{} devices do not fill hosts with {} devices each", devices, own.per_host),
                           "use complete hosts, or set the number of devices per host");
     if (fp8) {
         if (own.flops_fp8 <= 0) return usageError(fmt::format("{} does not support 8-bit matrix products", own.title));

@@ -24,7 +24,7 @@ Status checkCovers(const Communicators& communicators, const Schedule& order, co
                           fmt::format("no communicator for {} from rank {} to rank {}",
                                       up ? "gradients" : "activations", (up ? high : low).value,
                                       (up ? low : high).value),
-                          "add an entry for it, or a last entry with only a name for everything else");
+                          "add an entry for it, or end with an entry that has only a name, for all other transfers");
     }
     return {};
 }

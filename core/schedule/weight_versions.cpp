@@ -47,7 +47,7 @@ std::vector<Seen> updatesSeen(const Schedule& schedule) {
 
 Error unequalUpdates(const Schedule& schedule) {
     return inputError("schedule " + schedule.name,
-                      "the ranks do not update their weights after the same micro-batches in ascending order",
+                      "the ranks must update their weights after the same micro-batches, in ascending order",
                       "put each O after the backwards of the same micro-batches on every rank");
 }
 

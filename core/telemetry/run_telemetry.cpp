@@ -84,11 +84,12 @@ void addTypical(Telemetry& made, const RunReport& report, const std::optional<Mo
         {"pp.steps", "Steps of the run.", "{step}", true, {{static_cast<double>(report.steps.size()), {}}}});
     const TimeNs step = report.selection.stepTime();
     made.metrics.push_back(gauge("pp.step.duration", "Duration of the typical step.", "s", {{seconds(step), {}}}));
-    made.metrics.push_back(gauge("pp.bubble.ratio", "Idle time over makespan, mean over ranks, of the typical step.",
-                                 "1", {{typical.rates.over_makespan, {}}}));
+    made.metrics.push_back(gauge("pp.bubble.ratio",
+                                 "Idle time as a share of the makespan in the typical step, mean over ranks.", "1",
+                                 {{typical.rates.over_makespan, {}}}));
     if (use)
-        made.metrics.push_back(
-            gauge("pp.mfu", "Model FLOPs over the devices' peak in the typical step.", "1", {{use->of(step), {}}}));
+        made.metrics.push_back(gauge("pp.mfu", "Model FLOPs as a share of the devices' peak in the typical step.", "1",
+                                     {{use->of(step), {}}}));
     Metric busy = gauge("pp.rank.busy", "Time in ops in the typical step.", "s", {});
     Metric bubble = gauge("pp.rank.bubble", "Time in bubbles in the typical step.", "s", {});
     for (const RankAccount& account : typical.ranks) {
@@ -182,10 +183,11 @@ void addLiveMetrics(Telemetry& made, const live::LiveAnalyzer& analyzer) {
         made.metrics.push_back(
             gauge("pp.step.duration", "Duration of the last complete step.", "s", {{seconds(last->wall), {}}}));
         made.metrics.push_back(gauge("pp.bubble.ratio",
-                                     "Idle time over makespan in the last complete step, mean over ranks.", "1",
-                                     {{last->bubble_rate, {}}}));
+                                     "Idle time as a share of the makespan in the last complete step, mean over ranks.",
+                                     "1", {{last->bubble_rate, {}}}));
         if (const std::optional<ModelUse> use = analyzer.use())
-            made.metrics.push_back(gauge("pp.mfu", "Model FLOPs over the devices' peak in the last complete step.", "1",
+            made.metrics.push_back(gauge("pp.mfu",
+                                         "Model FLOPs as a share of the devices' peak in the last complete step.", "1",
                                          {{use->of(last->wall), {}}}));
     }
     Metric busy{"pp.rank.busy", "Time in ops, summed over complete steps.", "s", true, {}};

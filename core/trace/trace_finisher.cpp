@@ -269,7 +269,7 @@ bool TraceFinisher::spillOverlaps() {
         auto lane = std::find_if(lanes.begin(), lanes.end(), fits);
         if (lane == lanes.end() && lanes.size() == kMaxLanes) {
             log_.add("crowded", trace_.files_[trace_.tracks_[home].file].path.string(),
-                     say("more than {} slices of one thread overlap; the rest share a row", kMaxLanes));
+                     say("more than {} slices of one thread overlap; the others share a row", kMaxLanes));
             lane = lanes.end() - 1;
         } else if (lane == lanes.end()) {
             Track extra = trace_.tracks_[home];

@@ -218,7 +218,8 @@ PyObject* stageRange(PyObject* /*module*/, PyObject* args) {
     return made;
 }
 
-PyMethodDef functions[] = {{"bind", bind, METH_VARARGS, "Addresses of push, push_bytes and pop; before the others."},
+PyMethodDef functions[] = {{"bind", bind, METH_VARARGS,
+                            "Set the addresses of push, push_bytes and pop; call this before the other functions."},
                            {"push", push, METH_O, nullptr},
                            {"push_bytes", pushBytes, METH_VARARGS, nullptr},
                            {"pop", pop, METH_NOARGS, nullptr},

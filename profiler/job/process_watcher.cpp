@@ -41,7 +41,7 @@ struct PidfdInfo {
     std::array<std::uint32_t, 11> ids{};
     std::int32_t exit_code = 0;
 };
-static_assert(sizeof(PidfdInfo) == 64, "as the kernel lays it out");
+static_assert(sizeof(PidfdInfo) == 64, "the layout must match the kernel's");
 
 /// The wait status of a process that its parent has reaped; nothing before that, or before Linux 6.15.
 std::optional<int> statusOfReaped(const Descriptor& process) {

@@ -39,8 +39,9 @@ void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
     } catch (const std::system_error& e) {
         // The ranks that did start would wait for this rank forever.
         Transport& transport = *parts.ranks[threads.size()];
-        transport.fail(runError(fmt::format("cannot start the thread of rank {}: {}", transport.rank().value, e.what()),
-                                "use fewer ranks"));
+        transport.fail(
+            runError(fmt::format("cannot start the thread for rank {}: {}", transport.rank().value, e.what()),
+                     "use fewer ranks"));
     }
     for (std::thread& thread : threads)
         thread.join();

@@ -148,7 +148,7 @@ TEST_F(Record, AMonitorThatTakesLittleIsNotWaitedForForever) {
     const ProgramResult recorded =
         record("fast", {"--forward", way.address(), "--token-file", token, "--patience", "1500ms"});
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
-    EXPECT_THAT(recorded.err, HasSubstr("bubblescope: still to send to the monitor: "));
+    EXPECT_THAT(recorded.err, HasSubstr("bubblescope: not yet sent to the monitor: "));
     EXPECT_THAT(recorded.err, HasSubstr("of the recording did not reach the monitor: it "));
     EXPECT_THAT(recorded.err, HasSubstr("send the folder later"));
     EXPECT_EQ(slices()["F0"], 1'000'000);
@@ -163,7 +163,7 @@ TEST_F(Record, ASignalEndsTheSendingAndLeavesTheJobsExitCode) {
         "record",     "--out", dir(), "--forward",          address, "--token-file", token,
         "--patience", "600s",  "--",  BUBBLESCOPE_TEST_JOB, "exit"};
     Beside recorded(words, scratch_.file("out"));
-    EXPECT_THAT(recorded.said("bubblescope: still to send to the monitor: "), HasSubstr("Ctrl-C"));
+    EXPECT_THAT(recorded.said("bubblescope: not yet sent to the monitor: "), HasSubstr("Ctrl-C"));
     recorded.signal(SIGTERM);
     EXPECT_THAT(recorded.said("bubblescope: "),
                 HasSubstr("did not reach the monitor: a signal interrupted the transfer"));

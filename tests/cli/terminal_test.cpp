@@ -249,9 +249,10 @@ TEST(Presets, RunScalesDownWhatNoRunHolds) {
                                         "llama3-8b", "--json"};
     const ProgramResult run = runProgram(line);
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_THAT(run.err,
-                HasSubstr("llama3-8b is scaled down to a GPT with its 32 layers and 1/64 of its width and sequence "
-                          "(64 features, 4 heads, 128 bytes of text)"));
+    EXPECT_THAT(
+        run.err,
+        HasSubstr("llama3-8b is scaled down to a GPT with its 32 layers and 1/64 of its width and sequence length "
+                  "(64 features, 4 heads, 128 bytes of text)"));
     EXPECT_FALSE(run.json().empty());
     const ProgramResult wrong =
         runProgram({"run", "--schedule", "1f1b", "--pp", "4", "--microbatches", "4", "--preset", "lama3-8b"});

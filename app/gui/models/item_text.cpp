@@ -187,7 +187,7 @@ void addForm(ItemDescription& out, const StepAnalysis& analysis, int rank, Posit
     }
     if (account.replay > TimeNs{0})
         out.facts.push_back({tr("Checked share of the rank's bubble"), exactTime(account.replay),
-                             tr("The part with checks; the rest is idle."), true});
+                             tr("The part used for checks; the remainder is idle."), true});
 }
 
 ItemDescription describeBubble(const Session& session, const ItemRef& item) {

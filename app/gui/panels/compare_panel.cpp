@@ -376,7 +376,7 @@ void ComparePanel::updateReference() {
         add(OpChange::Shorter, tr("%1 shorter"));
         add(OpChange::Moved, tr("%1 reordered"));
         add(OpChange::Added, tr("%1 only in the other run"));
-        if (legend.isEmpty()) legend << tr("no op differs by 10 %");
+        if (legend.isEmpty()) legend << tr("no op differs by 10 % or more");
     }
     differences_->setText(legend.isEmpty() ? QString() : tr("Step %1: %2").arg(shown.index).arg(legend.join(tr(", "))));
     differences_->setToolTip(tr("Ops below that differ by 10 % or more from the open run are coloured."));

@@ -23,7 +23,7 @@ report::Table problemsOf(const SessionPtr& session) {
 
 ProblemsPanel::ProblemsPanel(ViewState& state, QWidget* parent) : QTableView(parent) {
     setObjectName(QStringLiteral("problemsPanel"));
-    setAccessibleName(tr("Problems of the loaded files"));
+    setAccessibleName(tr("Problems in the loaded files"));
     auto* problems = new ReportTableModel(this);
     problems->show(problemsOf(nullptr));
     setModel(problems);

@@ -20,8 +20,8 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
     using enum AnomalyKind;
     static constexpr std::array kKinds{
         AnomalyKindInfo{Straggler, "straggler",
-                        "a rank is slower than the same rank of other replicas, than itself in earlier steps, or than "
-                        "other ranks in all of its chunks"},
+                        "a rank is slower than the same rank in other replicas, than it was in earlier steps, or, in "
+                        "all its chunks, than other ranks"},
         AnomalyKindInfo{HiddenStraggler, "hidden-straggler",
                         "a rank computes for longer than its peers, which wait for it in collectives inside ops, so "
                         "all ops look equally long"},
@@ -45,7 +45,8 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{MissingOp, "missing-op", "a step is missing an op of its schedule"},
         AnomalyKindInfo{DuplicateOp, "duplicate-op", "a step contains an op twice"},
         AnomalyKindInfo{OutOfPlaceOp, "out-of-place-op",
-                        "an op has an invalid micro-batch or chunk, is half a pair, or runs before its inputs"},
+                        "an op has an invalid micro-batch or chunk, is only half of a pair, or runs before its inputs "
+                        "are available"},
         AnomalyKindInfo{BubbleAboveForm, "bubble-above-form", "ranks idle longer than in the closed form"},
         AnomalyKindInfo{BlockingReceive, "blocking-receive",
                         "a rank waited for an op's input although the input of its next op was ready, or a send waited "

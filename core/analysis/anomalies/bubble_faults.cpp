@@ -227,8 +227,8 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
                             {"places", static_cast<double>(places.size())},
                             {"steps", static_cast<double>(per_step.size())}};
         anomaly.message =
-            say("rank {} waited for the input of {} before it ran {}, whose input was ready: {} of step {} ({:.1f} %); "
-                "similar in {} of {} steps.",
+            say("rank {} waited for the input of {} before it ran {}, whose input was ready; this took {} of step {} "
+                "({:.1f} %), and similarly in {} of {} steps.",
                 rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
                 100 * input.fraction(worst->second, worst->first), per_step.size(), input.run.steps.size());
         anomaly.suggestion =

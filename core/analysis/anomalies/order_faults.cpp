@@ -142,7 +142,7 @@ void reportDeparture(const AnomalyInput& input, std::size_t s, const Schedule& u
             anomaly.evidence = {{"index", static_cast<double>(index)},
                                 {"extra_step_time_ns", static_cast<double>(longer.count())}};
             anomaly.message =
-                say("in step {}, rank {} ran {} as op number {}; in the other steps this op is {}. The step took {}.",
+                say("in step {}, rank {} ran {} as op number {}; in the other steps it ran {} there. The step took {}.",
                     step.index, r, opName(*seen), index, opName(*expected),
                     longer.count() >= 0 ? say("{} longer than the typical step", formatTime(longer))
                                         : say("{} less than the typical step", formatTime(-longer)));

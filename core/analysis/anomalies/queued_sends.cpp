@@ -111,8 +111,8 @@ Anomaly queuedSend(const AnomalyInput& input, Rank rank, const std::vector<Queue
                         {"longest_ns", static_cast<double>(shown.wait().count())},
                         {"places", static_cast<double>(places.size())}};
     anomaly.message =
-        say("The send {}→{} waited {} behind the receive {}→{}, although rank {} had posted its receive: {} of step {} "
-            "({:.1f} %).",
+        say("The send {}→{} waited {} behind the receive {}→{}, although rank {} had posted its receive; such waits "
+            "took {} of step {} ({:.1f} %).",
             rank.value, shown.send.peer.value, formatTime(shown.wait()), shown.behind.peer.value, rank.value,
             shown.send.peer.value, formatTime(sum), *anomaly.step, 100 * input.fraction(sum, step));
     anomaly.suggestion = say("Give each directed pair of ranks its own communicator, or post that receive later.");

@@ -32,9 +32,9 @@ void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"extra_time_ns", static_cast<double>(longer.count())},
                         {"warm_up_steps", static_cast<double>(count)},
                         {"typical_ns", typical}};
-    anomaly.message = say("warm-up takes {}: {} longer than the same number of typical steps, which equals the time of "
-                          "{:.1f} more typical steps.",
-                          sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
+    anomaly.message = say(
+        "warm-up takes {}: {} longer than the same number of typical steps, or the time of {:.1f} additional steps.",
+        sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
     anomaly.suggestion = say("This happens once per start. If jobs start often, cache compiled kernels and autotuning "
                              "results, and allocate memory before the first step. Record later steps.");
     found.push_back(std::move(anomaly));

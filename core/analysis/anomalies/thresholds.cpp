@@ -16,8 +16,7 @@ namespace bubblescope {
 std::span<const ThresholdInfo> thresholdTable() {
     using T = Thresholds;
     static constexpr std::array kTable{
-        ThresholdInfo{"cost.least", &T::least_cost, 0, 1, "share of the step",
-                      "smallest gain per step that is reported"},
+        ThresholdInfo{"cost.least", &T::least_cost, 0, 1, "share of the step", "minimum gain per step to report"},
         ThresholdInfo{"cost.serious", &T::serious_cost, 0, 1, "share of the step",
                       "cost per step above which a finding is serious"},
         ThresholdInfo{"chance", &T::chance, 0, 1, "probability",
@@ -33,7 +32,7 @@ std::span<const ThresholdInfo> thresholdTable() {
                       "distance of a slow op from the usual time of similar ops"},
         ThresholdInfo{"data.correlation", &T::data_correlation, 0, 1, "correlation",
                       "correlation of forward and backward times above which micro-batches count as unequal, on each "
-                      "rank and over ranks"},
+                      "rank and across ranks"},
         ThresholdInfo{"data.spread", &T::data_spread, 0, 1000, "share of the op times",
                       "standard deviation of forward times above which micro-batches count as unequal"},
         ThresholdInfo{"link.ratio", &T::link_ratio, 1, 1000, "ratio",
@@ -51,7 +50,7 @@ std::span<const ThresholdInfo> thresholdTable() {
         ThresholdInfo{"launch.gaps", &T::device_gaps, 0, 1, "share of the op",
                       "idle device time during a stage's ops; median over ops"},
         ThresholdInfo{"warm-up.steps", &T::warm_up, 0, 1e6, "steps",
-                      "total excess time of the first steps, in typical steps"},
+                      "total excess time of the first steps, in units of a typical step"},
         ThresholdInfo{"step-change.share", &T::step_change_share, 0, 1000, "share of the step",
                       "smallest difference between step times before and after a change"},
         ThresholdInfo{"step-change.chance", &T::step_change_chance, 0, 1, "probability",

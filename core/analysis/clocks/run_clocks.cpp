@@ -200,8 +200,9 @@ std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const
     if (report.residual <= options.largest_residual) return std::nullopt;
     return inputError(
         nameInput(run),
-        fmt::format("cannot align the ranks' clocks: events contradict each other by {} for any clock offsets",
-                    formatTime(report.residual)),
+        fmt::format(
+            "cannot align the ranks' clocks: events contradict each other by {}, whatever the clock offsets are",
+            formatTime(report.residual)),
         hint);
 }
 

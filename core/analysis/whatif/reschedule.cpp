@@ -127,7 +127,7 @@ Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
         return usageError(
             fmt::format("the schedule file is for {} ranks and {} micro-batches, but the run has {} and {}", order.pp,
                         order.microbatches, run.pp, run.microbatches),
-            "use a schedule file with the run's sizes");
+            "use a schedule file whose sizes match the run's");
     }
     BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(order));
     return order;

@@ -400,7 +400,8 @@ private:
         for (const FillBubble& bubble : study_.bubbles)
             longest = std::max(longest, bubble.sure);
         if (least_piece_ != TimeNs::max() && needed(least_piece_) > longest) {
-            return say("not worth it: bubbles are too short; the longest in 9 of 10 steps is {}, but a piece takes {}",
+            return say("not worth it: bubbles are too short; in 9 of 10 steps the longest provides at least {}, but a "
+                       "piece takes {}",
                        formatTime(longest), formatTime(needed(least_piece_)));
         }
         return say("not worth it: no bubble where this work could run");

@@ -235,7 +235,7 @@ Result<Operators> readLayer(Members& members, const char* key, const std::string
         BUBBLESCOPE_ASSIGN(Operator op, readOperator((*list)[i], where, path));
         if (op.all_reduce && (ops.empty() || ops.back().all_reduce)) {
             return inputError(where, fmt::format("{} is an all-reduce without a compute operator before it", path),
-                              "put it after the operator that produces its input; merge two in a row into one");
+                              "put it after the operator that produces its input; merge consecutive ones into one");
         }
         ops.push_back(std::move(op));
     }

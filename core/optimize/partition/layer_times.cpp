@@ -207,7 +207,7 @@ Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::s
             continue;
         }
         if (cells.size() != columns.size()) {
-            return inputError(place, fmt::format("{} cells under {} columns", cells.size(), columns.size()),
+            return inputError(place, fmt::format("{} instead of {} cells", cells.size(), columns.size()),
                               "write one cell per column");
         }
         Fields fields;

@@ -173,7 +173,7 @@ void addSearchedOrders(Section& document, const Advice& advice, bool orders_writ
         any = true;
         const Searched& searched = *suggestion.searched;
         std::string text =
-            fmt::format("{}: found by a search, {}. On mean times a step takes {}; the lower bound is {}: {}.",
+            fmt::format("{}: found by a search, {}. With mean op times, a step takes {}; the lower bound is {}: {}.",
                         fmt::join(suggestion.texts, " "),
                         searched.proven ? std::string("proven optimal")
                                         : fmt::format("{} above the lower bound", formatPercent(searched.gap())),

@@ -111,8 +111,8 @@ Section stepBars(const RunReport& report) {
     const std::size_t group = (listed.size() + kMaxBars - 1) / kMaxBars;
     Section section;
     section.heading = "Time of steps";
-    section.note =
-        group <= 1 ? "Mean time per rank in each step." : fmt::format("The longest of every {} steps.", group);
+    section.note = group <= 1 ? "Mean time per rank in each step."
+                              : fmt::format("The longest of each {} consecutive steps.", group);
     Bars bars;
     for (std::size_t i = 0; i < listed.size(); i += group) {
         const auto some = std::span(listed).subspan(i, std::min(group, listed.size() - i));
@@ -438,8 +438,8 @@ Figures figuresOf(const Run& run, const RunReport& report) {
     auto& list = figures.list;
     list.push_back({"Step time", formatTime(step.wall),
                     fmt::format("step {}, of {}", stepName(step), report.selection.summary().text())});
-    list.push_back(
-        {"Bubble rate", formatPercent(step.rates.over_makespan), "idle time over makespan, mean of all ranks"});
+    list.push_back({"Bubble rate", formatPercent(step.rates.over_makespan),
+                    "idle time as a share of the makespan, mean of all ranks"});
     if (step.form) {
         list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "idle time that the schedule requires"});
         const TimeNs above = step.wall - step.form->makespan;

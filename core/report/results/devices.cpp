@@ -292,7 +292,7 @@ void addForThreads(Document& document, const std::vector<HostSummary>& threads) 
         operators.push_back(std::move(totals));
     std::ranges::stable_sort(operators, std::ranges::greater(), &KernelTotals::total);
     Section longest;
-    longest.heading = "The longest operators, without nested ones";
+    longest.heading = "The longest operators, excluding nested ones";
     Table& table = longest.add(kernelsTable({}, operators, all, Whose::Hosts));
     table.reader = Reader::People;
     document.add(std::move(longest));

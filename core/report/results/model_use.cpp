@@ -16,7 +16,7 @@ Section useHead(TimeNs step, const ModelUse& use) {
     Section section;
     section.key = "mfu";
     section.heading = "Model FLOPs utilisation";
-    section.note = "the model's FLOPs, causal attention, no recomputation, over the devices' peak";
+    section.note = "the model's FLOPs (causal attention, no recomputation) as a share of the devices' peak";
     section.data("step", use.of(step));
     section.data("step_flops", use.step_flops);
     section.data("peak_flops", use.peak);

@@ -284,7 +284,7 @@ Document calibratedDocument(const RunModel& run, const Schedule& order, const pl
     document.data("plans", std::move(plans));
     document.data("judged", found.judged);
     document.add(std::move(table));
-    document.paragraph("", fmt::format("Evaluated {} choices on the run's mean times. Smaller micro-batches are "
+    document.paragraph("", fmt::format("Evaluated {} choices with the run's mean op times. Smaller micro-batches are "
                                        "assumed to take proportionally less time.",
                                        found.judged));
     std::string command = fmt::format("whatif {}", fmt::join(words, " "));

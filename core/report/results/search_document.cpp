@@ -92,7 +92,7 @@ void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& re
                                         {"replay_error", recorded->error}});
     const TimeNs change = found.makespan - recorded->simulated;
     document.paragraph("", fmt::format("A recorded step takes {}; its order takes {} with the mean op times. The order "
-                                       "found changes that by {:+.1f} %; the replay error is {}. Activations are "
+                                       "found changes that time by {:+.1f} %; the replay error is {}. Activations are "
                                        "limited to each rank's recorded maximum, unless an option sets a limit.",
                                        formatTime(recorded->observed), formatTime(recorded->simulated),
                                        100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));

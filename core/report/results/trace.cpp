@@ -125,10 +125,11 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
                          opName(run.departure->expected)));
     }
     if (const auto& timing = run.timing) {
-        line(fmt::format("{} ops have the times of their kernels{}; the events around them are {} earlier and {} later "
+        line(fmt::format("{} ops use the times of their kernels{}; the surrounding events are {} earlier and {} later "
                          "(medians), and at most {} away",
                          timing->ops,
-                         timing->by_events > 0 ? fmt::format(", {} those of their events", timing->by_events) : "",
+                         timing->by_events > 0 ? fmt::format(", {} use the times of their events", timing->by_events)
+                                               : "",
                          formatTime(timing->begin), formatTime(timing->end), formatTime(timing->farthest)));
     }
     const Explanation& how = run.explanation;

@@ -158,7 +158,7 @@ std::string barReason(const Prediction& prediction) {
         if (time > TimeNs{0}) reasons.push_back(fmt::format("{} {}", formatTime(time), why));
     };
     tell(bar.replay, "replay error");
-    tell(bar.reorder, "error of replaying the run's order on its mean times");
+    tell(bar.reorder, "error of replaying the run's order with its mean op times");
     tell(bar.gaps, "cost of more or fewer ops");
     tell(bar.spread, "step-to-step variation");
     std::string text =

@@ -177,7 +177,7 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
                         Field("step").is("N"));
     if (ranks_left_out > 0)
         timeline.note += fmt::format(
-            " The step alone exceeds this limit: {} ranks are omitted; ranks with findings are shown.", ranks_left_out);
+            " A single step exceeds this limit: {} ranks are omitted; ranks with findings are shown.", ranks_left_out);
     return timeline;
 }
 

@@ -56,7 +56,7 @@ def _tensors(value, found):
         for key in value:
             _tensors(value[key], found)
     elif not isinstance(value, _PLAIN):
-        raise CannotRepeat("takes or returns a %s, which cannot be kept" % type(value).__name__)
+        raise CannotRepeat("takes or returns a %s, which cannot be stored" % type(value).__name__)
     return found
 
 
@@ -180,7 +180,7 @@ class KeptGradients(Kept):
         if layer.adds_gradients:
             raise CannotRepeat("adds the gradients of its weights to a buffer as it computes them")
         if any([weight._backward_hooks for weight in self.trained]):
-            raise CannotRepeat("has hooks on the gradients of its weights, which would run again")
+            raise CannotRepeat("has hooks on the gradients of its weights, which would run a second time")
         self.got = []  # gradient of each output
         self.to_inputs = [None for _, _, needs in self.inputs if needs]
         self.to_weights = [None for _ in self.trained]
@@ -416,7 +416,7 @@ class Layer:
 
 def _can_be_repeated(module):
     if "forward" in module.__dict__:
-        raise CannotRepeat("has a forward that was replaced later")
+        raise CannotRepeat("has a forward method that was replaced at run time")
     for inner in module.modules():
         if getattr(inner, "_compiled_call_impl", None) is not None or type(inner).__name__ == "OptimizedModule":
             raise CannotRepeat("is compiled")
@@ -425,10 +425,10 @@ def _can_be_repeated(module):
         if getattr(inner, "fp8_initialized", False):
             raise CannotRepeat("keeps scales of 8-bit numbers, which change as it runs")
         if inner is not module and (inner._forward_hooks or inner._forward_pre_hooks):
-            raise CannotRepeat("has hooks inside, which would run again")
+            raise CannotRepeat("contains hooks, which would run a second time")
     for weight in list(module.parameters()) + list(module.buffers()):
         if hasattr(weight, "device_mesh"):
-            raise CannotRepeat("is spread over several ranks")
+            raise CannotRepeat("is sharded over several ranks")
         if weight.device.type != "cpu":
             raise CannotRepeat("is on a %s: checks in a job's bubbles run only on the CPU" % weight.device.type)
 

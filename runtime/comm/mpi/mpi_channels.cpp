@@ -35,7 +35,7 @@ void check(int code, const char* tried) {
 
 int byteCount(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-        throw std::length_error("a tensor of more than 2 GiB does not fit an MPI message");
+        throw std::length_error("a tensor of more than 2 GiB does not fit into an MPI message");
     return static_cast<int>(bytes);
 }
 

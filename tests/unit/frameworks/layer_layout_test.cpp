@@ -50,7 +50,8 @@ TEST(LayerLayout, NamesWhatMegatronRejects) {
     EXPECT_EQ(problemOf("Et|mt|t|L", 4), "layout: stage 1 has a t after an m");
     EXPECT_EQ(problemOf("Et|mm|L|L", 4), "layout: does not end with exactly one L"); // two m have three losses
     EXPECT_EQ(problemOf("Et|L|m|L", 4), "layout: does not end with exactly one L");
-    EXPECT_EQ(problemOf("Et|m||L", 2), "layout: the m units are in chunk 0 of rank 1, which is not its last one");
+    EXPECT_EQ(problemOf("Et|m||L", 2),
+              "layout: the m units are in chunk 0 of rank 1, which is not the rank's last chunk");
     EXPECT_EQ(problemOf("E(t|", 1), "layout, character 2: the bracket is not closed");
     EXPECT_EQ(problemOf("E(t|)L", 2), "layout, character 5: a bracket needs a factor, such as (tt|)*3");
     EXPECT_EQ(problemOf("Et*x|L", 2), "layout, character 3: '*' needs a number up to 1000000");

@@ -60,7 +60,7 @@ TEST(LayerTimes, DamageIsNamedWithItsPlace) {
               std::string::npos);
     EXPECT_NE(csv("").find("contains no layer"), std::string::npos);
     EXPECT_NE(csv("forward,size\n").find("f.csv, line 1: unknown column 'size'"), std::string::npos);
-    EXPECT_NE(csv("forward,backward\n1ms\n").find("f.csv, line 2: 1 cells under 2 columns"), std::string::npos);
+    EXPECT_NE(csv("forward,backward\n1ms\n").find("f.csv, line 2: 1 instead of 2 cells"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms,two\n").find("f.csv, line 2: backward is 'two'"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms,2parsec\n").find("unknown unit 'parsec'"), std::string::npos);
     EXPECT_NE(csv("forward,backward\n1ms,1e30s\n").find("use a time from 0"), std::string::npos);
