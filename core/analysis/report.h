@@ -66,7 +66,7 @@ struct RunReport {
     RunClocks clocks;
     std::optional<CheckCoverage> coverage; ///< coverage of checks in bubbles; none if the trace has no checks
 
-    /// Index into `steps` of the typical one.
+    /// Index of the typical step in `steps`.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
     /// Computes diagnoses of the steps of `run`, the run of this report. `run` must outlive the result.
     [[nodiscard]] StepDiagnoses diagnosesOf(const Run& run) const { return {run, standards}; }

@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// How a unit receives its input.
+/// The way in which a unit receives its input.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
     Stays,      ///< produced on the same rank

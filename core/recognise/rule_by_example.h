@@ -25,7 +25,7 @@ struct OpExample {
     std::function<std::optional<std::string>(std::int64_t value)> arg_with;
 };
 
-/// How traces spell an op: a pattern for its name, and the args that contain the remaining fields.
+/// The notation for an op in traces: a pattern for its name, and the args that contain the remaining fields.
 struct TaughtOp {
     std::string pattern;
     OpKind kind = OpKind::Forward;

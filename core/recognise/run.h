@@ -33,7 +33,7 @@ struct Departure {
     Op observed;
 };
 
-/// How the pipeline was found, and the confidence in the result.
+/// The source of the pipeline, and the confidence in the result.
 struct Explanation {
     /// "stated": in our own files; "annotations": ops are named in the trace; "inferred": from the order of compute and
     /// transfers; "given": by the user.
@@ -63,8 +63,8 @@ struct LoadOptions {
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
     /// If not 0, reads only this many unpacked bytes in total from the beginnings of all files, which contain the first
-    /// steps. Data that is missing only for this reason is listed among the problems. Files that cannot be read in part
-    /// are unusable.
+    /// steps. Data that is missing only for this reason is listed among the problems. Files that can only be read
+    /// completely are unusable.
     std::uint64_t first_bytes = 0;
 };
 

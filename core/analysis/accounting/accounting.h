@@ -75,7 +75,7 @@ struct PlannedReplay {
 inline constexpr double kDepartureFraction = 0.75;
 
 /// The planned order of a run's steps: the closest family's order if the steps follow it, possibly with departures;
-/// otherwise the first step's order. Valid as long as the run. Linear in ops.
+/// otherwise the first step's order. Valid as long as the run exists. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
 /// Information about a run's steps that the timelines do not contain, without re-executed work. `clock_error` is the

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// How the run's model is divided into stages, as far as known.
+/// The division of the run's model into stages, as far as known.
 struct ModelCut {
     std::vector<int> layers;  ///< number of layers per stage; empty = unknown, stages are assumed to be equal
     double input_share = 0.5; ///< fraction of the backward for the input gradient, if halves were not measured

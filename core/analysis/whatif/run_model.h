@@ -91,8 +91,8 @@ struct RunModel {
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// As above, with the result of selectSteps() for the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
-/// Only RunModel::typical of that model. The other steps need not have their ops. `usual` contains the usual times of
-/// the run.
+/// Computes only RunModel::typical of that model. The other steps need not have their ops. `usual` contains the usual
+/// times of the run.
 [[nodiscard]] Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
                                                 TimeNs clock_error = TimeNs{0});
 

@@ -8,8 +8,8 @@
 
 namespace bubblescope::chrome {
 
-/// If the file already has a rank, that rank is kept. An existing rank of the file is kept. Returns the rank in the
-/// object.
+/// Reads rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. If
+/// the file already has a rank, that rank is kept. Returns the rank in the object.
 std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file);
 
 } // namespace bubblescope::chrome

@@ -16,7 +16,7 @@ class EventBorders {
 public:
     explicit EventBorders(std::string_view text, bool complete = true) { extend(text, complete); }
 
-    /// Call this function when the text has grown. The text must still start at the same address. Until it is
+    /// Call this function when the text has grown. The text must still start at the same address. Until the text is
     /// `complete`, starts near its end are not found.
     void extend(std::string_view text, bool complete);
     /// Offset at which searches end.

@@ -32,7 +32,7 @@ struct StepRun {
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 
-/// How to cut and interleave the passes of a pair.
+/// Rules for cutting and interleaving the passes of a pair.
 enum class Cutting {
     None,        ///< not at all: the backward, then the forward
     Budget,      ///< cutByBudget(), like PaddlePaddle's pass

@@ -57,7 +57,7 @@ public:
     [[nodiscard]] std::int64_t fixed(std::size_t row) const { return fixed_[row]; }
     [[nodiscard]] std::int64_t count(std::size_t row) const { return counts_[row]; }
 
-    /// Best worst stage among the stages from `stage` on, with the layers from `from` on. A bound on the step time.
+    /// Minimal worst stage for the stages from `stage` on, with the layers from `from` on. A bound on the step time.
     [[nodiscard]] std::int64_t worstStage(int stage, int from) const { return worst_[at(stage, from)]; }
     [[nodiscard]] std::int64_t worstStage(int stage, int from, int to) const;
     /// Updates worstStage() for all rows.

@@ -96,7 +96,7 @@ public:
     /// True if busy times and arrivals are the only costs of transfers, and ops run one by one. Otherwise a schedule
     /// can only be evaluated by simulation.
     [[nodiscard]] bool plain() const { return plain_; }
-    /// The same problem with other op times, by number. For plain() problems.
+    /// The same problem with other op times, indexed by op number. For plain() problems.
     [[nodiscard]] OrderProblem withTimes(const std::vector<std::int64_t>& times) const;
     /// True if an input gradient and its weight gradient take as long as a combined backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
