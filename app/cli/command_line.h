@@ -36,7 +36,7 @@ public:
     Option rare() const;
 
     Option required() const;
-    /// Makes the other option required, or forbidden, together with this one.
+    /// needs() makes the other option required together with this one; excludes() forbids it.
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
@@ -94,8 +94,8 @@ public:
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// Adds an option for an output of the command: a file (- is standard output), or a folder of traces or tables. An
     /// existing output is not overwritten without --force. The first such option adds --force to the command, and
-    /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because they determine
-    /// the format of its content.
+    /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because the ending
+    /// determines the format of the content.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
     /// Adds --force to a command that checks for earlier results itself. True if earlier results may be replaced.

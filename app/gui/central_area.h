@@ -35,7 +35,7 @@ class WelcomePanel;
 
 /// Central part of the window: tabs, bars for messages and summaries, the overview, and one page. The page is
 /// the timeline, a preview of a trace that is being loaded, a notice while waiting for a watched run, or the
-/// welcome page. Connects these parts with each other. Recreated when the language changes. Belongs to the GUI
+/// welcome page. Connects the parts to each other. Recreated when the language changes. Belongs to the GUI
 /// thread.
 class CentralArea : public QWidget {
     Q_OBJECT

@@ -52,7 +52,7 @@ public:
     /// Raises the panel with this name, such as "anomalies". Returns false if there is no such panel.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
-    /// Raises the panel with the evidence for a statement of the answer.
+    /// Raises the panel with the evidence for a statement in the answer.
     void showStatement(const Statement& statement);
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }

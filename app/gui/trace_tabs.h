@@ -84,8 +84,8 @@ public:
     void saveViews();
     void restoreViews();
 
-    /// Saves all tabs, except watched runs, and `docks`, the layout of the panels. Errors: Usage if no trace is open,
-    /// and those of writeSession().
+    /// Saves all tabs except watched runs, together with `docks`, the layout of the panels. Errors: Usage if no trace
+    /// is open, and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
     /// Destination of the tabs of a session.
     enum class SessionPlace { InsteadOfTabs, BesideTabs };

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
     /// Result rows of a SELECT; see core/query/database.h.
     [[nodiscard]] report::DataTable query(const std::string& sql) const;
-    /// Index in the run's timelines of a step; of the typical step if `step` is empty.
+    /// Index of a step in the run's timelines; the typical step if `step` is empty.
     [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
     [[nodiscard]] std::string svg(std::size_t timeline) const;
 

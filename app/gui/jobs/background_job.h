@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 ///
 /// Starting a new job and cancel() both request that the old job stop, and discard its result. A result is delivered on
 /// the GUI thread, and only if this object still exists and the job is still current. The destructor never waits; a
-/// running task ends when it checks its stop token. If a task throws an exception, it has no result, and the
+/// running task ends when it checks its stop token. If a task throws an exception, the task has no result, and the
 /// application shows the error (see Application).
 class BackgroundJob : public QObject {
     Q_OBJECT

@@ -60,7 +60,7 @@ struct LiveSnapshot {
     std::string address;               ///< address that the receiver listens on; empty = none
     std::size_t senders = 0;           ///< number of senders connected to that address
     std::vector<std::string> problems; ///< such as files that cannot be read
-    /// Session with the last steps. Null before the first complete step, or if senders send only summaries of steps.
+    /// Session with the latest steps. Null before the first complete step, or if senders send only summaries of steps.
     SessionPtr session;
     bool more = false; ///< more data is already available
 };
@@ -102,7 +102,7 @@ public:
     /// Run if a system call fails.
     [[nodiscard]] static Result<std::shared_ptr<LiveFeed>> open(const LiveTarget& target, Clock clock = {});
 
-    /// Reads a part of the available data until `control` requests a stop, and creates a snapshot.
+    /// Reads part of the available data, stopping early if `control` requests it, and creates a snapshot.
     [[nodiscard]] LiveSnapshotPtr turn(const JobControl& control);
     /// Notifies senders that no more data is accepted. May take two seconds. Must be the last call.
     void finish();

@@ -17,8 +17,8 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Dialog for starting a run: schedule, sizes, times, steps and faults. Shows problems with the sizes, the expected
-/// duration, and the equivalent command line as the user types.
+/// Dialog for starting a run: schedule, sizes, times, steps and faults. As the user types, shows the expected duration,
+/// the equivalent command line, and problems with the sizes.
 class RunDialog : public QDialog {
     Q_OBJECT
 

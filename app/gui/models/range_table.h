@@ -25,7 +25,7 @@ struct RangeRow {
     QString name;
     std::size_t count = 0; ///< number of items that overlap the range
     TimeNs total{0};       ///< time within the range
-    TimeNs self{0};        ///< for slices: without the time of nested slices
+    TimeNs self{0};        ///< for slices: excluding the time of nested slices
     TimeNs longest{0};     ///< longest duration of a single item
     ItemRef longest_item;
     bool beside = false; ///< true if concurrent with ops and bubbles, so that shares add up to more than 100 %

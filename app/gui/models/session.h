@@ -70,9 +70,9 @@ struct Session {
     Overview overview;
     RawLanes raw;
     SliceFlows flows;                   ///< flow arrows between slices
-    std::vector<TraceLine> trace_lines; ///< for a trace without steps: the content of its lines,
-    std::vector<FileActivity> activity; ///< the activity of devices or hosts, by file,
-    std::optional<Error> no_pipeline;   ///< and the reason why it has no steps; none for the beginning of a trace
+    std::vector<TraceLine> trace_lines; ///< the lines of a trace without steps
+    std::vector<FileActivity> activity; ///< the activity of devices or hosts, by file; only without steps
+    std::optional<Error> no_pipeline;   ///< the reason why there are no steps; none for the beginning of a trace
     mutable StepDiagnosisCache diagnoses;
     StepValueMap values; ///< values that the job's framework reported for the steps, such as loss and tokens
 
@@ -201,8 +201,8 @@ void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                              JobControl& control, const Taught& taught = {});
 
-/// Converts an interval that was visible in a preview to the complete trace, with the clock of Trace::originInFile().
-/// None if the interval and the trace do not overlap.
+/// Converts an interval that was visible in a preview to an interval of the complete trace, with the clock of
+/// Trace::originInFile(). None if the interval and the trace do not overlap.
 [[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
 
 } // namespace bubblescope::gui

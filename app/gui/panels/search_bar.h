@@ -25,7 +25,7 @@ class SearchBar : public QFrame {
     Q_OBJECT
 
 public:
-    /// Maximum number of marked results. If there are more, only the longest are marked.
+    /// Maximum number of marked results. If there are more results, only the longest are marked.
     static constexpr std::size_t kMaxItems = 2000;
 
     SearchBar(ViewState& state, QWidget* parent);

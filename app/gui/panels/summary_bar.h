@@ -96,7 +96,7 @@ private:
     std::vector<Figure> figures_;
     Legend* legend_;
     QString finding_;  ///< complete text; the label may be elided
-    QString schedule_; ///< tooltips of schedule and step time without the hidden figures
+    QString schedule_; ///< tooltips of schedule and step time, excluding the hidden figures
     QString wall_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;

@@ -40,7 +40,7 @@ struct WhatIfModel {
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
 /// Predicts the step time with the selected changes. Without changes, the panel lists the changes with the largest
-/// gain. With changes, it shows the result, and draws the predicted step as a reference on the timeline.
+/// gain. With changes, the panel shows the result, and draws the predicted step as a reference on the timeline.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 

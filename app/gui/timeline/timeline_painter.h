@@ -37,7 +37,7 @@ struct TimelineFrame {
     LabelCache* labels = nullptr;                    ///< for text in `font`; null for vector formats, like the next
     LabelCache* smaller = nullptr;                   ///< for text in smallFont(font); null for vector formats
 
-    /// True if triangles for folding rows are drawn, which exported pictures do not contain.
+    /// True if triangles for folding rows are drawn; exported pictures omit them.
     [[nodiscard]] bool controls() const { return pixels != nullptr; }
 };
 
