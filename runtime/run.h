@@ -51,7 +51,7 @@ struct DeviceDivision {
 };
 
 struct RunSummary {
-    std::vector<double> losses; ///< mean over micro-batches, by update of the weights: one per step, or more
+    std::vector<double> losses; ///< mean over micro-batches for each update of the weights: one per step, or more
     int updates_per_step = 1;
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights of one copy of the model, by stage
     std::int64_t ops = 0;             ///< number of executed ops, including one optimizer op per rank and step

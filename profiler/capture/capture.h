@@ -43,7 +43,7 @@ public:
     void event(StatedEvent event) noexcept;
     /// Records what the job's framework reports about a finished step; see perfetto::kCaptureStepValues. Any thread.
     void stepValues(std::int64_t step, const StepValues& values) noexcept;
-    /// Records a message to the user in the trace and in capture.log.
+    /// Records a message for the user in the trace and in capture.log.
     void message(std::string_view text) noexcept;
 
     /// Called when CUDA has been initialised in this process: starts CUPTI unless another tool uses it.

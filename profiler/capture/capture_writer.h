@@ -33,7 +33,7 @@ struct StatedEvent {
 };
 
 /// Writes the trace of a process: the events of its threads, CUPTI's activities, counts of lost records, and messages
-/// to the user. Not thread-safe.
+/// for the user. Not thread-safe.
 class CaptureWriter {
 public:
     /// `names` and `communicators` must outlive the writer.
@@ -52,7 +52,7 @@ public:
     void take(const StatedEvent& event);
     /// Records that a thread waited this long for a core between two polls.
     void addWaitForCore(TimeInterval looks, TimeNs waited);
-    /// Writes a message to the user once.
+    /// Writes a message for the user once.
     void addMessage(std::string_view message);
     /// Writes a property that the job's framework reports (perfetto::kCaptureStates) into each part; a new value
     /// replaces the old one of the same name.

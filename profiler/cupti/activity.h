@@ -24,7 +24,7 @@ struct Activity : DeviceWork {
         Runtime,
         Synchronization,
         Overhead,
-        Marker,     ///< NVTX, when CUPTI records it
+        Marker,     ///< an NVTX marker that CUPTI recorded
         MarkerData, ///< the marker's category and payload
         External,   ///< links an id that the program pushed to the calls made before it was popped
         Device,
@@ -62,7 +62,7 @@ enum class DecodeStatus : std::uint8_t {
 };
 
 /// Decodes the record at the start of `bytes`, which extend to the end of its buffer. Reads nothing outside `bytes` and
-/// follows no pointers in it, regardless of the content. CUPTI only appends fields to its records, so the fields that
+/// follows no pointers in them, regardless of the content. CUPTI only appends fields to its records, so the fields that
 /// all versions since CUDA 8 share are always read (for kernels: since ActivityKernel3). Later fields are read only if
 /// the library that wrote the buffer has them; `version` is that library's cuptiGetVersion().
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);

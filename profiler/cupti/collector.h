@@ -108,7 +108,7 @@ public:
     /// if some or all activities cannot be recorded.
     [[nodiscard]] bool start(Scope scope, std::string& notice);
     /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit, it
-    /// must run before CUPTI's own destructors, so register it with atexit() after CUPTI has been loaded.
+    /// must run before CUPTI's own destructors, so register this function with atexit() after CUPTI has been loaded.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 

@@ -125,7 +125,7 @@ public:
     [[nodiscard]] static std::unique_ptr<EventMemory> createIn(Descriptor file) noexcept;
     [[nodiscard]] static Descriptor fileFor(std::size_t bytes) noexcept;
 
-    /// The memory of another process. Null if the descriptor cannot be such memory.
+    /// The memory of another process. Null if the descriptor does not refer to such memory.
     [[nodiscard]] static std::unique_ptr<EventMemory> attach(Descriptor memory);
     /// True if a process has started to use this memory.
     [[nodiscard]] bool isBegun() const;

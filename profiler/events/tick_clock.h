@@ -20,8 +20,8 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel checks this when
-/// it starts, and then uses the counter as its clock source.
+/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel checks the
+/// counter at boot, and then uses it as its clock source.
 [[nodiscard]] bool countsEvenly();
 
 /// The cheapest clock, for the hot path: it costs half as much as CLOCK_MONOTONIC if the time stamp counter can be

@@ -30,7 +30,7 @@ struct CapturedProcess {
     enum class Account : std::uint8_t { Open, Own, Watcher };
     Account account = Account::Open;
     perfetto::CaptureCounts readable; ///< ranges, marks and NCCL events that are in the files
-    std::int64_t files_written = 0;   ///< number of files that the process reported, without those that it removed; 0
+    std::int64_t files_written = 0;   ///< number of files that the process reported, excluding those that it removed; 0
                                       ///< without a report
     std::int64_t files_missing = 0;   ///< number of reported files that no longer exist
     std::int64_t unreadable = 0;      ///< events that the process wrote but that are not in the files

@@ -41,14 +41,14 @@ struct CommRoom {
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The inverse of recordOf(); the texts of the event refer to the record's. Returns nothing if the record is not a
+/// The inverse of recordOf(); the event's texts refer to the record's texts. Returns nothing if the record is not a
 /// CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
 /// Bytes per element of a type by NCCL's name; 0 if the type is unknown.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
-/// The communicators of the process; NCCL describes each of them once. Any thread; takes a lock.
+/// The communicators of the process; NCCL describes each of them once. May be called by any thread; takes a lock.
 struct Communicator {
     std::string name; ///< often empty
     int nodes = 0;

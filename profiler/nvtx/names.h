@@ -26,7 +26,7 @@ public:
     /// "bubblescope": ranges of the pipeline's ops, named as described in the manual. Any program may use this domain
     /// through NVTX.
     static constexpr std::uint16_t kPipelineDomain = 1;
-    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< number of all domains beyond the maximum number
+    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< number assigned to all domains beyond the maximum
 
     /// Returns the same domain for equal names.
     [[nodiscard]] std::uint16_t domain(std::string_view name);

@@ -81,7 +81,7 @@ public:
     /// Appends the number of records that were lost since the last call.
     [[nodiscard]] Status appendLost(std::int64_t records);
 
-    /// Marks the end of the file. `dropped` is the number of all lost records.
+    /// Marks the end of the file. `dropped` is the total number of lost records.
     [[nodiscard]] Status appendEnd(std::int64_t dropped, std::string_view failure = {});
 
     /// Appends checks and digests of this rank; sorts them in place. The records' rank, replica and tensor rank must
@@ -133,7 +133,7 @@ private:
     /// to arrive may have run last.
     struct Row {
         std::uint64_t uuid = 0;
-        std::map<TimeNs, TimeNs> taken; ///< end times by start time, without slices that end before `free_from`
+        std::map<TimeNs, TimeNs> taken; ///< end times by start time, excluding slices that end before `free_from`
         TimeNs free_from = TimeNs::min();
         TimeNs last_end = TimeNs::min();
 

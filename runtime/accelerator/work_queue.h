@@ -105,8 +105,8 @@ class DigestPages {
 public:
     /// `home` is the queue that copies digests to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    /// Returns a digest for a buffer of `bytes` bytes. Its sum must be queued next on `user`, which is `home` or a queue
-    /// that waits for `home`.
+    /// Returns a digest for a buffer of `bytes` bytes. Its sum must be queued next on `user`: `home`, or a queue that
+    /// waits for `home`.
     [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:

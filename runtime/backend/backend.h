@@ -32,8 +32,8 @@ struct PeerJob {
     TimeNs timeout{0}; ///< time limit for all processes to connect
 };
 
-/// Connects a rank's device with the devices of the other processes; see Backend::connect(). `activations` is the
-/// storage of transferred activations.
+/// Connects a rank's device to the devices of the other processes; see Backend::connect(). `activations` is the storage
+/// of transferred activations.
 using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
     const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
 
@@ -50,7 +50,7 @@ public:
     DividedDevice(std::vector<std::shared_ptr<Accelerator>> parts, int all, std::shared_ptr<DeviceTime> time)
         : parts_(std::move(parts)), all_(all), time_(std::move(time)) {}
 
-    /// Number of processors per rank; allProcessors() returns the number in the whole device.
+    /// Number of processors per rank; allProcessors() returns the number for the whole device.
     [[nodiscard]] int processors() const { return parts_.front()->processors(); }
     [[nodiscard]] int allProcessors() const { return all_; }
     /// Opens one of the parts for the calling thread's rank; each part can be opened only once.

@@ -16,8 +16,8 @@
 
 namespace bubblescope::runtime {
 
-/// Converts a device's events to host time, for all ranks on one device. Events only yield the time from one event to
-/// another, so a reference event is recorded on an idle stream between two readings of the host's clock. Several
+/// Converts a device's events to host time, for all ranks on one device. Events only measure the time between two
+/// events, so a reference event is recorded on an idle stream between two readings of the host's clock. Several
 /// attempts are made, and the attempt with the closest readings is used. The measurement is repeated in every step, so
 /// that neither clock drift nor the coarse resolution of long intervals matters. All ranks use the same reference
 /// event, so they share the same error of a few microseconds.
@@ -98,8 +98,8 @@ public:
     /// itself is returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
     /// The work queued between beginOp() and endOp() is an op. With a nominal time, the device is kept busy until that
-    /// time has passed since the op's start, not counting its `sums`. The sums are spread evenly over the nominal time,
-    /// with the last one at its end. Ops with equal keys perform the same work on different data.
+    /// time has passed since the op's start, not counting its `sums`. The sums are spread evenly over the nominal time;
+    /// the last one is at the end of that time. Ops with equal keys perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
     /// Marks that the op has reached a sum. Call it before the op's part is handed over.
@@ -166,7 +166,7 @@ public:
         received_.clear();
     }
     /// An event for the hand-over of a tensor. Events are reused, because drivers take a long time to create or destroy
-    /// one while other threads launch kernels. Thread-safe.
+    /// an event while other threads launch kernels. Thread-safe.
     [[nodiscard]] Accelerator::Event takeHandOver();
     void returnHandOver(Accelerator::Event event);
     /// Keeps a tensor that another thread has finished with until this rank's thread frees its memory. This rank's

@@ -83,12 +83,12 @@ public:
     /// Executes a part of a layer immediately, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);
 
-    /// Returns a record with the current step and this rank.
+    /// Returns a record for the current step and this rank.
     [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
     /// Writes a record into the rank's trace.
     void write(const CheckRecord& record, CheckedTensor tensor, Stage stage) const;
     void write(const profiler::SliceRecord& record) const;
-    /// Announces a mismatch of any rank of the run: writes it into that rank's trace, and calls
+    /// Announces a mismatch on any rank of the run: writes it into that rank's trace, and calls
     /// AadiffOptions::on_mismatch.
     void announce(CheckRecord record, Rank world) const;
     /// Announces a mismatch, and throws an exception if a mismatch ends the run.

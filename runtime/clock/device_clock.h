@@ -21,7 +21,7 @@ namespace bubblescope::runtime {
 ///
 /// If the clock is not paced, every op takes the host's time.
 ///
-/// All times have the origin of the host clock. Used by one thread; other threads may set `aborted`.
+/// All times are relative to the origin of the host clock. Used by one thread; other threads may set `aborted`.
 class DeviceClock {
 public:
     struct End {

@@ -79,7 +79,7 @@ public:
     /// The ranks that share this rank's stages, including itself, in the order in which parts are summed.
     [[nodiscard]] std::vector<Rank> tensorGroup() const;
 
-    /// All messages that the rank receives from other ranks in a step, in order of arrival, except parts of sums.
+    /// All messages, except parts of sums, that the rank receives from other ranks in a step, in order of arrival.
     [[nodiscard]] std::vector<Expected> expectedInStep() const;
 
 private:

@@ -20,8 +20,8 @@ public:
     [[nodiscard]] bool none() const { return before_.empty(); }
     /// The actions before the op at this index of the rank's list, except for recomputedIn().
     [[nodiscard]] std::span<const Action> before(std::size_t op) const;
-    /// The RECOMPUTE right before the backward at this index, which becomes part of it; null if there is no such
-    /// action.
+    /// The RECOMPUTE right before the backward at this index, which becomes part of that backward; null if there is no
+    /// such action.
     [[nodiscard]] const Action* recomputedIn(std::size_t op) const;
     /// The micro-batches whose activations a stage recomputes.
     [[nodiscard]] std::set<int> recomputedBy(Stage stage) const;

@@ -82,7 +82,7 @@ struct EngineParts {
     std::function<Status()> after_step = {};
     AttachHook attach = {}; ///< creates each rank's hook; empty = none
     /// Called by the first of `ranks` after each step, with the ops and transfers of the first replica. Ranks follow
-    /// the returned order, which must have the same ops, from the next step but one. Empty = the order never changes.
+    /// the returned order, which must have the same ops, starting two steps later. Empty = the order never changes.
     /// Requires that all ranks run in this process.
     std::function<std::optional<RunOrder>(const StepTimeline&)> next_order = {};
 };

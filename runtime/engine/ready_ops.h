@@ -15,8 +15,8 @@ namespace bubblescope::runtime {
 /// order. For the rank's thread.
 ///
 /// On an emulated clock, a rank chooses among the inputs that have arrived on that clock when the rank becomes free. If
-/// no input has, the rank waits until the host's clock shows the first arrival, so that an input that was sent later
-/// but arrives earlier still counts. A rank on a device chooses after the device has finished its work.
+/// no input has arrived, the rank waits until the host's clock shows the first arrival, so that an input that was sent
+/// later but arrives earlier still counts. A rank on a device chooses after the device has finished its work.
 class ReadyOps {
 public:
     /// Both arguments must outlive the object.

@@ -21,9 +21,9 @@ struct RunEnded {};
 /// records the times. Every rank sends its part to every other rank and adds all parts in the ranks' order. The sum is
 /// therefore bit-identical on all ranks, and takes the time of one transfer.
 ///
-/// On an emulated clock, an op's sums are spread evenly over its nominal time, with the last one at its end. Each sum
-/// begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that time. On other
-/// clocks, sums take the host's time, which is part of the op's time.
+/// On an emulated clock, an op's sums are spread evenly over its nominal time; the last one is at the end of the op.
+/// Each sum begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that time. On
+/// other clocks, sums take the host's time, which is part of the op's time.
 ///
 /// On a device, sums are queued like other work, and their times become known together with the op's times.
 ///

@@ -61,7 +61,7 @@ enum class FaultStay : std::uint8_t {
     Fixed,       ///< every execution on this rank, each time in the same bit, so that executions on this rank agree
 };
 
-/// A fault to be injected into a run. Omitted parameters have values without effect.
+/// A fault to be injected into a run. Omitted parameters have values that have no effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< ranks affected; for a link, the sender

@@ -34,7 +34,7 @@ public:
     /// Sends all bytes. Errors name `who`.
     [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
-    /// Sends a text, preceded by its length in 64 bits of native byte order.
+    /// Sends a text, preceded by its length as 64 bits in native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
     /// Receives at most `most` bytes. Memory grows with the bytes that arrive, not with the announced length.
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
@@ -47,7 +47,7 @@ private:
     net::Socket socket_;
 };
 
-/// A connection for control messages, with the bytes in transfer.
+/// A connection for control messages, with the bytes in transit.
 struct ControlConnection {
     TeamSocket socket; ///< closed if there is no connection
     std::string out;

@@ -50,8 +50,8 @@ struct ModelConfig {
     }
 };
 
-/// Built-in models, from a model that trains in seconds on a CPU to models that fill a large GPU. 0 layers = one per
-/// stage. The vocabulary is always the 256 byte values.
+/// Built-in models, from a model that trains in seconds on a CPU to models that fill a large GPU. 0 layers means one
+/// layer per stage. The vocabulary is always the 256 byte values.
 [[nodiscard]] std::span<const ModelPreset> trainedModels();
 
 } // namespace bubblescope::runtime

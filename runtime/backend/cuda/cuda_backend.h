@@ -11,8 +11,8 @@ namespace bubblescope::runtime {
 /// The GPU for the process with this local rank on its host. A launcher may make only one GPU visible to each process.
 [[nodiscard]] int gpuOfProcess(int number);
 
-/// A backend that runs all ranks of this process on one GPU; NCCL, if built in, connects this GPU with the GPUs of
-/// other processes. If `graphs` is true, the kernels of an op are launched as one CUDA graph. Error: Run if there is no
+/// A backend that runs all ranks of this process on one GPU; NCCL, if built in, connects this GPU to the GPUs of other
+/// processes. If `graphs` is true, the kernels of an op are launched as one CUDA graph. Error: Run if there is no
 /// such GPU.
 [[nodiscard]] Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs);
 

@@ -35,7 +35,7 @@ struct PeerLink {
 
 /// All links of a run, in an order that is the same for all ranks. For each rank and each of the ranks that it sends
 /// to, there is one link for activations and one for gradients. A transfer therefore never waits for a transfer in
-/// another direction or of another kind. The receiver may take messages in a different order from their arrival. Ranks
+/// another direction or of another kind. The receiver may take messages in an order other than that of arrival. Ranks
 /// with copies of the same stages share one link, over which they exchange the sums of their gradients together. Ranks
 /// that share stages have one link for each sum that may be pending (see kPartsUnderWay), over which they exchange the
 /// parts of that sum together.

@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] std::int64_t tagOf(const MessageKey& key) const {
         if (key.content == Content::Part) return partsFrom() + key.sequence;
-        // The gradient sum of a stage has no micro-batch, but there is one from the copy in each pipeline.
+        // The gradient sum of a stage has no micro-batch, but the stage's copy in each pipeline sends one such sum.
         const bool sum = key.content == Content::GradientSum;
         const int microbatch = sum ? key.producer.value % routes_ : key.microbatch.value;
         const std::int64_t piece = static_cast<std::int64_t>(microbatch) * slices_ + key.sequence;
