@@ -265,7 +265,7 @@ private:
     std::vector<TimeNs> durations_;
     TaskTimes ends_;
     std::vector<std::uint64_t> dirty_; ///< one bit per task
-    std::size_t first_dirty_;          ///< no earlier word of `dirty_` is set
+    std::size_t first_dirty_;          ///< index of the first word of `dirty_` that may be set
     struct Previous {
         TaskIndex task;
         TimeNs value;

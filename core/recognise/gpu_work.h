@@ -79,8 +79,8 @@ public:
     struct Threads {
         std::int64_t own = 0;                           ///< see threadOf(); 0 = all threads count
         std::set<std::int64_t> with_ops;                ///< threads of the process that have ops
-        std::map<std::int64_t, std::int64_t> works_for; ///< thread with ops that each helper thread works for, if there
-                                                        ///< are several
+        std::map<std::int64_t, std::int64_t> works_for; ///< the thread with ops that each helper thread works for, if
+                                                        ///< several threads have ops
 
         [[nodiscard]] bool count(std::int64_t thread) const {
             if (own == 0 || thread == 0 || thread == own) return true;

@@ -19,7 +19,7 @@ struct ScheduleMatch {
     Schedule schedule;                  ///< schedule of the family, or the observed one, named "custom"
     std::optional<Departure> departure; ///< from the closest family, unless one matches exactly
     std::string closest;
-    std::optional<Schedule> closest_order; ///< order of that family, unless one matches exactly
+    std::optional<Schedule> closest_order; ///< order of the closest family, unless one matches exactly
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule, starting with the

@@ -68,7 +68,7 @@ private:
     std::string_view text_;
     std::size_t piece_bytes_;
     EventBorders borders_;
-    std::size_t max_ahead_ = 0; ///< number of pieces; 0 if none are parsed ahead
+    std::size_t max_ahead_ = 0; ///< maximum number of pieces parsed ahead; 0 for none
     std::size_t next_begin_;    ///< start of the piece after those ahead
     std::size_t no_border_before_ =
         0; ///< nothing is parsed ahead before this offset, once the end of the array has been found

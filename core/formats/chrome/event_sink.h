@@ -112,7 +112,7 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     const std::string& where_;
-    std::vector<StringId> texts_; ///< texts of the current batch, as ids of the builder
+    std::vector<StringId> texts_; ///< texts of the current batch, as ids in the builder
     std::string_view mended_;     ///< repaired text of the current batch
     std::optional<std::uint32_t> source_;
     std::optional<ArgPacker> packer_; ///< used if keeping the args would otherwise require keeping the text in memory

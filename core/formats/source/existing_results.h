@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
-/// Checks for outputs where earlier results exist. Existing non-empty files and folders are not overwritten unless the
-/// user permits it. The command line checks this before it starts working; see Command::addOutput.
+/// Checks on outputs that would overwrite earlier results. Existing non-empty files and folders are not overwritten
+/// unless the user permits it. The command line runs these checks before it starts any work; see Command::addOutput.
 
 namespace bubblescope {
 

@@ -68,7 +68,7 @@ private:
     bool committed_ = false;
 };
 
-/// Several files of one result, in a folder that is created if needed. Either all of them appear, or none.
+/// Several files that form one result, in a folder that is created if needed. Either all of them appear, or none.
 class ReplacingFiles {
 public:
     /// Errors: Input if the folder cannot be created.
@@ -88,8 +88,8 @@ private:
 
 /// Creates a folder for output files, and its parents. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
-/// Like makeFolder(), for a folder that other processes will write to. Also creates and removes a file there as a test.
-/// Errors: Input, with the system's reason.
+/// Like makeFolder(), for a folder that other processes will write to. Also checks that a file can be created and
+/// removed there. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 
 } // namespace bubblescope

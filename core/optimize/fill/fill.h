@@ -25,7 +25,7 @@ struct FillBubble {
     Position position = Position::BeforeWarmup;
     std::size_t next_op =
         0; ///< index of the op, in the rank's list, that must not be delayed; the number of its ops for the last bubble
-    TimeNs start{0};                                       ///< start in the typical step, from the step's start
+    TimeNs start{0};                                       ///< start in the typical step, relative to the step's start
     TimeNs mean{0};                                        ///< mean length over all steps
     TimeNs sure{0};                                        ///< 10th percentile of the length over all steps
     std::optional<std::int64_t> free_bytes = std::nullopt; ///< minimum free memory; none without a memory model

@@ -22,7 +22,7 @@ struct Layer {
 
 /// Reads the layers of a model, in order. An embedding and an output head are also layers.
 ///
-/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or only the list. Times are texts with a unit, or numbers
+/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or just the list. Times are texts with a unit, or numbers
 /// in the document's "unit" ("ms", "us", "ns", "s"). "input_grad" and "weight_grad" may replace or complement
 /// "backward". Optional members: "name", "memory", "count" (the number of consecutive equal layers) and "kind"
 /// ("embedding", "transformer" by default, "mtp" for multi-token prediction, or "head"). "embedding" and "head" outside
