@@ -28,7 +28,7 @@
  *
  * Functions that return int return BUBBLESCOPE_AADIFF_ERROR (-1) on failure; bubblescope_aadiff_error() then returns
  * the reason. The first member of each struct is its size, so that later versions may add members. Members that an
- * older caller's struct does not contain count as 0.
+ * older caller's struct does not contain are treated as 0.
  */
 #ifndef BUBBLESCOPE_AADIFF_H
 #define BUBBLESCOPE_AADIFF_H

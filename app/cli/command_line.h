@@ -42,7 +42,7 @@ public:
 
     /// Makes a list a single argument with values separated by `between`.
     Option delimiter(char between) const;
-    /// Number of values of the option.
+    /// Number of values that the option takes.
     Option expected(int count) const;
     Option expected(int least, int most) const;
     /// Allows the option several times with one value each; the values accumulate.

@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 
 /// Adds --step and --replica. `about` is the help text of --step.
 void addStepOptions(Command command, StepRequest& request, const std::string& about);
-/// Adds --rank, for commands that show single ranks.
+/// Adds --rank, for commands that show individual ranks.
 void addRankOption(Command command, StepRequest& request);
 
 } // namespace bubblescope::cli

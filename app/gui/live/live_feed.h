@@ -113,7 +113,7 @@ public:
     [[nodiscard]] int streamsDescriptor() const { return receiver_ ? receiver_->descriptor() : -1; }
 
 private:
-    /// The opened parts, for the constructor.
+    /// The members that are already open, for the constructor.
     struct Parts;
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
@@ -131,7 +131,7 @@ private:
     std::optional<live::StreamReceiver> receiver_;
     live::CapturedRun captured_;
     Clock clock_;
-    std::mutex busy_; ///< needed because finish() may be called while an abandoned turn() still runs
+    std::mutex busy_; ///< needed because finish() may be called while an abandoned turn() is still running
     std::deque<LiveAlert> alerts_;
     std::int64_t alerted_ = 0;
     SessionPtr session_;

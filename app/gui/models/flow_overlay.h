@@ -49,7 +49,7 @@ public:
     [[nodiscard]] int step() const { return step_; }
     /// All transfers between ranks; see transfersBetweenRanks().
     [[nodiscard]] const std::vector<Arrow>& transfers();
-    /// Transfers of an op's inputs and outputs; for a transfer, only the transfer.
+    /// Transfers of an op's inputs and outputs; for a transfer, only the transfer itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
     /// The critical path of the step. Until the diagnosis of the step is available, the captions here and in causeOf()
     /// state that it is pending.

@@ -26,8 +26,8 @@
 
 namespace bubblescope::gui {
 
-/// Cache for the diagnoses of single steps, which are computed on first use. Thread-safe. A copy of the cache starts
-/// empty.
+/// Cache for the diagnoses of individual steps, which are computed on first use. Thread-safe. A copy of the cache
+/// starts empty.
 class StepDiagnosisCache {
 public:
     StepDiagnosisCache() = default;
@@ -193,7 +193,7 @@ void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control);
 
 /// Creates the session of a trace without a pipeline, or of the first part of a trace. If there is no pipeline,
-/// `loaded` contains the reason. Errors: Cancelled; this reason; Input if the trace has neither slices nor counters.
+/// `loaded` contains the reason. Errors: Cancelled; the one in `loaded`; Input if there are neither slices nor counters.
 [[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source = {});
 
 /// Loads and analyses a trace, with or without a pipeline. For worker threads. Errors: those of Taught::options(), of

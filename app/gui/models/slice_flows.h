@@ -15,7 +15,7 @@ struct SliceFlow {
     FlowPoint to;
 };
 
-/// Flow arrows of a trace. Each connects a point of a flow to the next one. Uses 8 bytes per arrow. Immutable.
+/// Flow arrows of a trace. Each arrow connects a point of a flow to the next one. Uses 8 bytes per arrow. Immutable.
 class SliceFlows {
 public:
     SliceFlows() = default;

@@ -18,7 +18,7 @@ void openDialog(QDialog* dialog);
 using FilesChosen = std::function<void(const QStringList& files)>;
 using FileChosen = std::function<void(const QString& file)>;
 
-/// Opens a dialog for existing traces, which does not list note files.
+/// Opens a dialog for existing traces; note files are not listed.
 void askForTraces(QWidget& window, const QString& title, const FilesChosen& chosen);
 void askForTraceFolder(QWidget& window, const FilesChosen& chosen);
 void askForSession(QWidget& window, const FileChosen& chosen);

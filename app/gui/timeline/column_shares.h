@@ -99,7 +99,7 @@ private:
     LaneCursor waits_;
     TimeNs begin_; ///< start of the column
     TimeNs end_;
-    std::size_t begin_next_; ///< index of the first op that has not started at begin_
+    std::size_t begin_next_; ///< index of the first op that had not started by begin_
     Lane::Overhang known_;   ///< overhang of the ops at known_time_, cached because adjacent columns share a border
     TimeNs known_time_{TimeNs::min()};
 };

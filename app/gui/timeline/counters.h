@@ -34,8 +34,8 @@ struct CounterLane {
     QString name;
     std::vector<TimeNs> times; ///< see CounterValues
     std::vector<double> values;
-    double maximum = 0; ///< maximum of the values and 0
-    double minimum = 0; ///< minimum of the values and 0
+    double maximum = 0; ///< the largest value; at least 0
+    double minimum = 0; ///< the smallest value; at most 0
     QString maximum_op; ///< for memory: op that runs at the first maximum or starts next; may be empty
 
     [[nodiscard]] CounterValues over() const { return {times, values}; }

@@ -104,8 +104,8 @@ public:
     RawRows& operator=(const RawRows&) = delete;
 
     /// Reads the lanes of a row, and calls `write` for those that are drawn as pixels. The argument of `write` is valid
-    /// only during the call. Linear in the number of pixels, independent of the trace size. Any thread, but not the
-    /// same row concurrently.
+    /// only during the call. Linear in the number of pixels, independent of the trace size. May be called by any
+    /// thread, but not concurrently for the same row.
     void read(int row, const std::function<void(const LaneShapes&)>& write);
     /// The lanes read so far that are drawn as slices, with labels. GUI thread only (font metrics). Call only once.
     [[nodiscard]] std::vector<LaneShapes> slices();

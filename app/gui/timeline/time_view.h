@@ -62,7 +62,7 @@ protected:
     /// Rich text; empty if there is no tooltip.
     [[nodiscard]] virtual QString toolTipAt(const QPointF& position) const = 0;
     virtual void pointerLeft() = 0;
-    /// Makes rows higher (1) or lower (−1).
+    /// Makes rows taller (1) or shorter (−1).
     virtual void changeRowHeight(int /*direction*/) {}
 
     void resizeEvent(QResizeEvent* event) override;
