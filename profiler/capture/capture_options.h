@@ -30,7 +30,7 @@ struct CaptureOptions {
     bool python = true;         ///< load the framework adapters in Python processes
     bool python_ranges = false; ///< record only what the job itself reports through bubblescope_ranges
     bool checks = false;        ///< re-execute parts of the job in bubbles
-    double checks_cost = 0.003; ///< maximum slowdown of a step by checks, as a fraction of the step's time
+    double checks_cost = 0.003; ///< maximum slowdown of a step due to checks, as a fraction of the step's time
     double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: smaller overruns do not delay the
                                 ///< step
     std::optional<std::int64_t> checks_memory; ///< maximum memory of a rank's checks in bytes; none = unlimited

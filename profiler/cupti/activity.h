@@ -39,7 +39,7 @@ struct Activity : DeviceWork {
     std::uint32_t peer = 0;              ///< target device of a copy between devices
     std::uint64_t id = 0;                ///< id of a marker, or the external id
     const char* name = nullptr;          ///< name of a kernel, marker, device or named object; valid as long as CUPTI's
-                                         ///< buffer
+                                         ///< buffer exists
     std::array<std::uint8_t, 16> uuid{}; ///< for a device
 
     /// True if CUPTI lost the times of this activity.

@@ -13,7 +13,7 @@
 
 namespace bubblescope::runtime {
 
-/// The calls of a batch, kept until the batch is complete and can be compared with earlier batches and their arguments.
+/// The calls of a batch and their arguments, kept until the batch is complete and can be compared with earlier batches.
 class BatchCalls {
 public:
     /// `arguments` are compared byte by byte; `call` is run later.

@@ -69,7 +69,7 @@ private:
 class Backend {
 public:
     /// `name` is the argument of --backend. `activations` is the storage of activations and of the weights used in
-    /// products. `connector` connects the device with the devices of other processes; empty if the backend does not
+    /// products. `connector` connects the device to the devices of other processes; empty if the backend does not
     /// support that.
     Backend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
             std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
@@ -92,7 +92,7 @@ public:
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
     /// Connects the device of this process's rank with the devices of the other processes, which must all call this
-    /// function. References must outlive the channel; stages must be destroyed before it. Errors, equal on all
+    /// function. References must outlive the channel; stages must be destroyed before it. Errors, the same on all
     /// processes: Usage if this backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
                                                                ProcessTeam& team);

@@ -11,7 +11,7 @@ namespace bubblescope::runtime {
 
 /// The checks planned by ranks that have measured the idle time of their steps.
 struct PlannedCoverage {
-    int first_rank = 0; ///< a global rank, numbered across the run
+    int first_rank = 0; ///< global rank in the run
     int last_rank = 0;
     std::size_t units = 0;   ///< pairs of a layer and a kind of op
     std::size_t covered = 0; ///< units whose checks fit into idle times

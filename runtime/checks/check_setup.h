@@ -40,7 +40,7 @@ public:
     /// True if CheckedSteps decides how often steps are checked, within AadiffOptions::cost; this is the case on
     /// devices where ops are not paced.
     const bool chooses_steps;
-    /// True if ops are delayed until the plan's times, so that the idle time of a step is contiguous.
+    /// True if ops are delayed until their times in the plan, so that the idle time of a step is contiguous.
     const bool holds;
     /// The broker of the ranks of this process. Replace it before the run if ranks of other processes can be asked.
     std::unique_ptr<CheckBroker> broker;

@@ -108,7 +108,7 @@ private:
     void endWith(Error error, bool tell);
     /// The next mail, with times on this rank's clock. The caller must hold the lock.
     [[nodiscard]] std::optional<Mail> nextMail();
-    /// Calls `look` under the lock, advancing transfers in between, until it returns true or the run has ended.
+    /// Calls `look` while holding the lock, advancing transfers in between, until it returns true or the run has ended.
     template <class Look>
     bool waitFor(const Look& look);
     [[nodiscard]] TimeNs toRoot(TimeNs own) const { return own - ahead_; }

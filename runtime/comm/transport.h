@@ -63,7 +63,7 @@ class Transport {
 public:
     virtual ~Transport() = default;
 
-    /// The rank of this end.
+    /// The rank at this end.
     [[nodiscard]] virtual Rank rank() const = 0;
 
     /// Announces the messages that the rank will receive in the next step, in this order. Call it before the barrier

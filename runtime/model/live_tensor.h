@@ -87,8 +87,8 @@ private:
     std::int64_t count_;
 };
 
-/// Numbers in the memory of a rank's device. Operations on them are queued on `on`, which is the rank's stream or the
-/// stream of its checks.
+/// Numbers in the memory of a rank's device. Operations on the numbers are queued on `on`, which is the rank's stream
+/// or the stream of its checks.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)

@@ -6,7 +6,7 @@
 
 namespace bubblescope::runtime {
 
-// Optimizers other than AdamW, for devices that share the host's memory. Each updates one parameter in place.
+// Optimizers other than AdamW, for devices that share the host's memory. Each optimizer updates one parameter in place.
 
 /// A matrix of parameters, column-major, with the sum of its gradients and its momentum.
 struct UpdatedMatrix {
