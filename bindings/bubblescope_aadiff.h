@@ -1,8 +1,8 @@
 /* Checks in the bubbles of any framework's pipeline: the C interface.
  *
- * A framework that runs a pipeline reports the ops of its rank. In each bubble, it requests computations to repeat,
- * passes the digests of both executions, and receives verdicts. Ops, checks and digests are written to a trace file
- * that `bubblescope analyze` and `bubblescope aadiff compare` can read.
+ * A framework that runs a pipeline reports the ops of its rank. In each bubble, the framework requests computations to
+ * repeat, passes the digests of both executions, and receives verdicts. Ops, checks and digests are written to a trace
+ * file that `bubblescope analyze` and `bubblescope aadiff compare` can read.
  *
  * Usage on every rank:
  *
@@ -177,7 +177,7 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_begin_step(bubblescope_aadiff* ses
 /* Writes the records of the step. Checks that were planned but not requested count as skipped. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_end_step(bubblescope_aadiff* session);
 
-/* Reports an executed op. If the op is not the next one of the schedule, the step has no further checks. */
+/* Reports an executed op. If the op is not the next one in the schedule, the step has no further checks. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_op(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                  int64_t start_ns, int64_t end_ns);
 /* Returns 1 if a check of the layer is planned in this step, which requires its inputs and first digest; otherwise 0.

@@ -20,7 +20,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = L
                     std::vector<SweepAxis>* axes = nullptr);
 /// Adds the options for slices of unequal length or duration.
 void addSliceOptions(Command command, ScheduleRequest& request);
-/// Adds the options that only simulations support: transfer costs other than latency, and durations of single ops.
+/// Adds the options that only simulations support: transfer costs other than latency, and durations of individual ops.
 void addSimulationOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 
 } // namespace bubblescope::cli

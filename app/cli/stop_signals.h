@@ -30,7 +30,7 @@ public:
 
     [[nodiscard]] int descriptor() const { return descriptor_.get(); }
     [[nodiscard]] bool came() const { return signal() != 0; }
-    /// The first signal that came, or 0. Any thread.
+    /// The first signal received, or 0. Any thread.
     [[nodiscard]] int signal() const {
         signalfd_siginfo info{};
         if (signal_ == 0 && ::read(descriptor_.get(), &info, sizeof info) > 0)

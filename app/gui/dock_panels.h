@@ -70,8 +70,8 @@ public:
 
     /// Kind of open content, which determines the available panels.
     enum class Content : std::uint8_t { Nothing, Trace, Pipeline };
-    /// Shows the panels when the first trace is opened, in the last layout for this kind of content. Hides them when
-    /// the last trace is closed. Returns true if this call made the panels visible.
+    /// Shows the panels when the first trace is opened, in the last layout for this kind of content. Hides the panels
+    /// when the last trace is closed. Returns true if this call made the panels visible.
     bool show(Content content);
     /// Layout of the visible panels. restore() ignores layouts that other versions of the app have saved.
     [[nodiscard]] QByteArray arrangement() const;

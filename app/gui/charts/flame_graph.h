@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// A frame of a flame graph. Its width is proportional to its time, and the frame that contains it is drawn above it.
+/// A frame of a flame graph. The width is proportional to the time, and the enclosing frame is drawn above.
 struct FlameFrame {
     QString name;
     std::uint32_t key = 0; ///< determines the colour

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Qt model for the result rows of a query. Columns have their names from the query. Numbers are right-aligned, and
+/// Qt model for the result rows of a query. Column names come from the query. Numbers are right-aligned, and
 /// kSortRole sorts them numerically.
 class QueryRowsModel : public ColumnModel {
     Q_OBJECT

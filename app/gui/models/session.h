@@ -193,7 +193,7 @@ void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control);
 
 /// Creates the session of a trace without a pipeline, or of the first part of a trace. If there is no pipeline,
-/// `loaded` contains the reason. Errors: Cancelled; the one in `loaded`; Input if there are neither slices nor counters.
+/// `loaded` contains the reason. Errors: Cancelled; the one in `loaded`; Input if there are no slices or counters.
 [[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source = {});
 
 /// Loads and analyses a trace, with or without a pipeline. For worker threads. Errors: those of Taught::options(), of

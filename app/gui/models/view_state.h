@@ -181,7 +181,7 @@ public:
     [[nodiscard]] const ModelUseRequest& model() const { return model_; }
     /// Model FLOPs utilisation of the run; none if the model is unknown.
     [[nodiscard]] const std::optional<ModelUse>& modelUse() const { return model_use_; }
-    /// Undoes the last zoom, move, or change of the rows.
+    /// Undoes the last zoom, move, or change to the rows.
     void undo();
     /// Redoes the last undone change, unless the view or the rows have changed since then.
     void redo();

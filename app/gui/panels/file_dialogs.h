@@ -27,7 +27,7 @@ void askForSession(QWidget& window, const FileChosen& chosen);
 struct NewFile {
     QString title;  ///< title of the dialog
     QString name;   ///< suggested file name; may be empty
-    QString suffix; ///< suffix for names without a suffix
+    QString suffix; ///< suffix added to names that have none
     QString filter; ///< such as "Tables (*.csv)"
 };
 /// Starts in the last folder that the user saved to, or in the documents folder. The folder of the open trace may

@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// Values of a counter over time. Each value is valid until the next time.
+/// Values of a counter over time. Each value is valid until the time of the next one.
 struct CounterValues {
     std::span<const TimeNs> times; ///< ascending
     std::span<const double> values;

@@ -11,7 +11,7 @@
 namespace bubblescope::gui {
 
 /// Adds entries to the menu of the item under the pointer. Actions have no effect after `context`, which receives their
-/// signals, is deleted. The menu deletes itself when it closes. While it is open, the item cannot change.
+/// signals, is deleted. The menu deletes itself when it closes. While the menu is open, the item cannot change.
 class MenuEntries {
 public:
     MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 /// Ops and transfers of a row that is not compact, in drawing order and without labels.
 struct RowShapes {
     std::vector<TimelineShape> ops;   ///< bubbles, waits and ops that are at least a few device pixels wide
-    std::vector<StackPiece> stacks;   ///< narrower ones, as columns with their exact shares in the same band
+    std::vector<StackPiece> stacks;   ///< narrower shapes, as columns with their exact shares in the same band
     std::vector<TimelineShape> lanes; ///< checks and transfers; spans narrower than a device pixel are merged
 };
 

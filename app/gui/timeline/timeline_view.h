@@ -36,7 +36,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-    /// Sets the notes to draw and edit, which must outlive the view. By default, there are none.
+    /// Sets the notes to draw and edit, which must outlive the view. By default, there are no notes.
     void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
