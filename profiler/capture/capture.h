@@ -105,7 +105,7 @@ private:
     std::unique_ptr<EventReader> reader_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
-    TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if it succeeded
+    TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if the last one succeeded
     std::string told_;   ///< the reason in the latest report
     bool over_ = false;
     RunQueue run_queue_;

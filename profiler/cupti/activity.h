@@ -12,8 +12,8 @@
 namespace bubblescope::profiler::cupti {
 
 /// A CUPTI activity record, reduced to the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Times from a Collector are CLOCK_MONOTONIC. A marker only
-/// has a start.
+/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Times from a Collector are CLOCK_MONOTONIC. A marker has
+/// only a start time.
 struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
         Kernel,

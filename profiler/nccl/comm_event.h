@@ -45,7 +45,7 @@ struct CommRoom {
 /// CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
-/// Bytes per element of a type by NCCL's name; 0 if the type is unknown.
+/// Bytes per element of the type with this NCCL name; 0 if the type is unknown.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
 /// The communicators of the process; NCCL describes each of them once. May be called by any thread; takes a lock.

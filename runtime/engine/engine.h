@@ -53,7 +53,7 @@ struct EngineConfig {
     int tensor_ranks = 1;      ///< ranks that share each stage (tp), a divisor of the model's heads; see TensorShard
     std::vector<Fault> faults; ///< faults to inject, which are named in the trace; must have passed checkFaults()
     BubbleHook bubble_hook;    ///< empty = none
-    /// The policy with which ranks choose their ops. Unless they follow their lists, the schedule is only a hint:
+    /// The policy with which ranks choose their ops. Unless ranks follow their lists, the schedule is only a hint:
     /// neither the bubble hook nor checks are possible, and ranks cannot share stages.
     DispatchPolicy dispatch;
     /// Ends the run after the current step if a stop is requested, as if that step were the last one of the run.

@@ -23,7 +23,7 @@ public:
     ReadyOps(RankState& rank, RankExchange& exchange) : rank_(rank), exchange_(exchange) {}
 
     void beginStep();
-    /// Waits until an op is ready. Returns its index in the rank's list, or nothing if all ops have run. Throws
+    /// Waits until an op is ready. Returns the op's index in the rank's list, or nothing if all ops have run. Throws
     /// RunEnded if the run has ended.
     [[nodiscard]] std::optional<std::size_t> next();
     /// The inputs of the op at `index`, or of both ops of a pair. Call it for the op that next() returned.

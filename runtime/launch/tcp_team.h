@@ -96,7 +96,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<runtime::ControlChannel>> openControl() override;
 
 private:
-    /// By rank on rank 0; on other ranks only the connection to rank 0.
+    /// Indexed by rank on rank 0; on other ranks only the connection to rank 0.
     using Sockets = std::vector<TeamSocket>;
 
     TcpTeam(int rank, int size) : rank_(rank), size_(size) {}

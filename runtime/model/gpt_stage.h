@@ -65,7 +65,7 @@ private:
         Buffer embedding_grad;                    ///< kept from I to W, on the first stage
         typename Head<T>::Saved head;             ///< on the last stage
         Buffer input;                             ///< kept by an F that is recomputed, except on the first stage
-        bool returned = false;                    ///< true if I has run
+        bool returned = false;                    ///< true if op I has run
         std::vector<std::vector<std::byte>> host; ///< the other buffers while they are offloaded, in order of forEach()
 
         /// Calls `visit` for each buffer of activations.
