@@ -6,7 +6,8 @@
 // in row order, so results are bit-identical for equal sizes.
 
 namespace bubblescope::runtime {
-namespace {
+/// Not anonymous: nvcc derives the name of such a namespace from the path of the file, and builds would differ.
+inline namespace attention_kernels {
 
 using namespace tiles;
 
@@ -336,7 +337,7 @@ cudaError_t load() {
     return result;
 }
 
-} // namespace
+} // namespace attention_kernels
 
 void attendOnGpu(const FusedAttention& attention, cudaStream_t stream) {
     switch (attention.sizes.width) {

@@ -4,7 +4,8 @@
 #include "runtime/backend/cuda/unroll.h"
 
 namespace bubblescope::runtime {
-namespace {
+/// Not anonymous: nvcc derives the name of such a namespace from the path of the file, and builds would differ.
+inline namespace device_kernels {
 
 constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
@@ -444,7 +445,7 @@ cudaError_t loadForm(ColumnForm) {
     return load(columnKernel<Kernel>);
 }
 
-} // namespace
+} // namespace device_kernels
 
 cudaError_t loadKernels() {
     cudaError_t result = load(stampKernel, holdKernel);
