@@ -27,10 +27,10 @@ struct AccountPiece {
 /// The intervals of the rank's timeline to show for a piece, sorted by start, on the clock of the trace. For ops and
 /// pairs, these are the times of the ops. A cause has no intervals of its own, because it is the difference between two
 /// replays. For a cause, these are the waits attributed to it and, for gaps and communication, also the ops that
-/// contain them and the recorded waits for transfers. (Schedule: waits that would partly remain at typical times.
-/// Imbalance, jitter, communication, peer, replay, late starts: waits caused by an excess of this kind. Slowdown,
-/// order, unknown: waits that are longer than usual without an excess.) May be empty if the cause acts on other ranks.
-/// Linear in the rank's ops and waits.
+/// contain them and the recorded waits for transfers. (Schedule: waits that would remain, at least in part, at typical
+/// times. Imbalance, jitter, communication, peer, replay, late starts: waits caused by an excess of this kind.
+/// Slowdown, order, unknown: waits that are longer than usual, although no op or transfer took longer.) May be empty if
+/// the cause acts on other ranks. Linear in the rank's ops and waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

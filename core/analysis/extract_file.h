@@ -26,15 +26,15 @@ struct ExtractedFile {
 /// Writes an extract of one trace file. This small Perfetto file gives recognition and analysis the same values as the
 /// raw slices, through the extractors of core/recognise/raw_trace.h. The file contains ops, transfers, marks, and the
 /// work of devices merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device
-/// work, and files that are not larger than their extract. The rules for ops in `known_of` are applied in addition to
-/// the built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
+/// work, and files whose extract would not be smaller. The rules for ops in `known_of` are applied in addition to the
+/// built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
 /// file is replaced when the new one is complete. Errors: as for readTraces(); Input if the extract cannot be written;
 /// Cancelled.
 [[nodiscard]] Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                 const LoadOptions& known_of, JobControl& control);
 
-/// Like extractFile(), but never copies the file, even if it is small. Therefore it can also read standard input ("-"),
-/// whose size is reported as 0. Errors: as for extractFile(); Input if the file is an extract.
+/// Like extractFile(), but never copies the file unchanged, even if it is small. Therefore it can also read standard
+/// input ("-"), whose size is reported as 0. Errors: as for extractFile(); Input if the file is an extract.
 [[nodiscard]] Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                    const LoadOptions& known_of, JobControl& control);
 

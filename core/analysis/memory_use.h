@@ -19,25 +19,25 @@ struct RankMemoryUse {
     /// The op that ran at the peak of the step with the highest peak, or the next op to start.
     std::optional<Op> at;
     bool before = false; ///< true if the op started next
-    int held = 0;        ///< maximum number of forwards with activations in memory, according to the order
+    int held = 0;        ///< maximum number of forwards whose activations are in memory, according to the order
 };
 
 /// A straight line through the ranks' peaks: `fixed` + held · `per_forward`.
 struct MemoryLine {
     double fixed = 0;       ///< bytes for weights, gradients, optimizer state and workspace
-    double per_forward = 0; ///< bytes stored from a forward of a chunk until their release
-    double worst = 0;       ///< the largest distance of a rank's peak from the line, as a fraction of that peak
+    double per_forward = 0; ///< bytes stored by a chunk's forward until they are released
+    double worst = 0;       ///< largest distance between a rank's peak and the line, as a fraction of that peak
 };
 
 struct MemoryUse {
     std::vector<RankMemoryUse> ranks; ///< by replica, then rank; only ranks with a separate file and a memory counter
-    /// Least-squares fit. None with fewer than three ranks, if all ranks store activations of the same number of
-    /// forwards, or if memory does not grow with that number.
+    /// Least-squares fit. None if there are fewer than three ranks, if all ranks store the activations of equally many
+    /// forwards, or if memory does not grow with their number.
     std::optional<MemoryLine> line;
     std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty without memory counters
 };
 
-/// The memory use of a run whose clocks are `clocks`. Empty if the trace has no memory counters or is not loaded.
+/// The memory use of a run; `clocks` are those of the run. Empty if the trace has no memory counters or is not loaded.
 /// Errors: as extract().
 [[nodiscard]] Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepSelection& selection);
 

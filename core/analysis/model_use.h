@@ -30,11 +30,11 @@ struct ModelUse {
     double peak = 0;    ///< FLOP/s of one device
     int devices = 1;
     double step_flops = 0;
-    std::vector<double> rank_flops; ///< FLOPs per pipeline rank, summed over its replicas; the sum is step_flops
+    std::vector<double> rank_flops; ///< FLOPs per pipeline rank, summed over its replicas; all add up to step_flops
 
     [[nodiscard]] double of(TimeNs step) const;
-    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model divided by the FLOPs possible
-    /// in that time.
+    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model, divided by those possible in
+    /// the time.
     [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
 };
 

@@ -16,9 +16,9 @@ struct RankTracks {
     ClockFit clock;              ///< clock of the rows; the times of the run are on the reference clock
 };
 
-/// One entry per rank of each replica, sorted by replica and rank. Empty if no process has loaded the complete
-/// trace. The process of a rank is the one in which most slices start at the same times as the rank's ops, or else the
-/// one whose file has that rank number. The rank gets all rows of that file or, if the file contains ops of other ranks
+/// One entry per rank of each replica, sorted by replica and rank. Empty if the complete trace is not loaded in any
+/// process. The process of a rank is the one with the most slices that start when the rank's ops start, or else the one
+/// whose file has that rank number. The rank gets all rows of that file or, if the file contains ops of other ranks
 /// too, all rows of that process. `clocks` must belong to the run. Checks 32 ops of each rank and reads each row only
 /// once.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);

@@ -21,7 +21,7 @@
 
 namespace bubblescope {
 
-/// Median times of one chunk's ops over all micro-batches and steps; 0 for kinds that do not run alone. Halves of
+/// Median times of a chunk's ops over all micro-batches and steps; 0 for kinds that never run alone. Halves of
 /// overlapped pairs do not count, because they last as long as the pair.
 struct StageTimes {
     Rank rank;
@@ -41,14 +41,14 @@ struct StageTimes {
 
 /// A report on all steps of a run.
 struct WholeRun {
-    /// Number of windows analysed one after another; if above 1, only one step keeps its ops.
+    /// Number of windows analysed one after another; with several windows, only one step keeps its ops.
     std::size_t windows = 1;
 };
 /// A report on the latest steps of a run that is still in progress.
 struct LatestSteps {};
 
 /// The complete result of `analyze` for a run, as printed by the command line and displayed in the app. It does not
-/// depend on the source of the steps: loaded files, a recording that is too large to load, or a running job.
+/// depend on where the steps come from: loaded files, a recording that is too large to load, or a running job.
 struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
     StepRequest request;     ///< as requested by the user
@@ -68,7 +68,7 @@ struct RunReport {
 
     /// Index of the typical step in `steps`.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
-    /// Computes diagnoses of the steps of `run`, the run of this report. `run` must outlive the result.
+    /// Computes diagnoses of steps of `run`, the run that this report describes. `run` must outlive the result.
     [[nodiscard]] StepDiagnoses diagnosesOf(const Run& run) const { return {run, standards}; }
     /// Number of windows of steps that were analysed one after another.
     [[nodiscard]] std::size_t windows() const {

@@ -27,7 +27,7 @@ struct UnitPlace {
     friend constexpr bool operator==(const UnitPlace&, const UnitPlace&) = default;
 
 private:
-    std::int32_t op_; ///< negative for a pair; 32 bits, because a full step has one per unit
+    std::int32_t op_; ///< negative for a pair; 32 bits, because a step with full data has one per unit
 };
 
 /// Name such as "F3.1", or "F3.1+B0.1" for an overlapped pair.
@@ -49,11 +49,11 @@ struct StepStandards {
     Schedule plan;       ///< plannedOrder()
     StepKnowledge known; ///< information without re-executed work
 
-    /// `clock_error` is the maximum error between two ranks' clocks; shorter delays are ignored. `selection` must
-    /// belong to the run's steps. Linear in ops.
+    /// `clock_error` is the maximum error between two ranks' clocks; delays shorter than this are ignored. `selection`
+    /// must belong to the run's steps. Linear in ops.
     [[nodiscard]] static StepStandards of(const Run& run, const StepSelection& selection,
                                           TimeNs clock_error = TimeNs{0});
-    /// As above but faster; `samples` must be those of the run's steps.
+    /// Same as above, but faster; `samples` must have been taken from the run's steps.
     [[nodiscard]] static StepStandards of(const Run& run, std::span<const StepSamples> samples,
                                           const StepSelection& selection, TimeNs clock_error);
 };
@@ -100,7 +100,7 @@ private:
     std::vector<StepReplays> replays_; ///< re-executed work per step; empty if checks took no time
 };
 
-/// The time that each step would save without any communication, according to the accounting.
+/// The accounting's result for the time that each step would save without any communication.
 [[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts);
 
 /// Display name such as "rank 3, chunk 1: slow stage". `step` must be the diagnosed step.

@@ -17,7 +17,7 @@ namespace bubblescope {
 inline constexpr std::size_t kOpsAtOnce = 1 << 21;
 
 /// Number of pieces of consecutive steps into which a run is divided for several threads. Steps with the same order
-/// share work and memory. That memory is larger than the steps, so runs with large steps get few pieces.
+/// share work and memory. The shared data is larger than the steps themselves, so runs with large steps get few pieces.
 [[nodiscard]] inline std::size_t stepPieces(std::span<const StepTimeline> steps) {
     constexpr std::size_t kMostPieces = 64;
     constexpr std::size_t kFewestSteps = 4;

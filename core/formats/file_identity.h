@@ -21,19 +21,19 @@ namespace bubblescope {
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
 /// Assigns the rank in the name to files without a recorded rank (TraceFile::named_rank). If several files record the
-/// same rank and their names differ, all get the rank in their name (problem "rank-contradiction").
+/// same rank but have different ranks in their names, all get the rank in the name (problem "rank-contradiction").
 void settleRanks(TraceBuilder& builder, DiagnosticLog& log);
 
 /// Finds files with equal content, such as rank0.json and rank0.json.gz in one folder.
 class CopyFinder {
 public:
-    /// The earlier file that this one is a copy of; none for the first. `builder` must contain only this file.
+    /// The earlier file with the same content as this one; none for the first. `builder` must contain only this file.
     [[nodiscard]] std::optional<std::filesystem::path> copyOf(TraceBuilder& builder);
 
 private:
     struct Known {
         std::filesystem::path path;
-        std::filesystem::path unpacked; ///< path without the extension of a compressed file
+        std::filesystem::path unpacked; ///< path without an extension for compression
         std::optional<std::int32_t> rank;
         std::optional<std::int32_t> named_rank;
         std::optional<std::int32_t> world_size;

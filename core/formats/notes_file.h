@@ -11,7 +11,7 @@
 namespace bubblescope {
 
 /// A user's remark about an interval or a moment (`begin` = `end`) of a trace. Times are those of the trace, so that a
-/// note keeps its position however the trace is opened.
+/// note keeps its position regardless of how the trace is opened.
 struct Note {
     TimeNs begin{0};
     TimeNs end{0};
@@ -21,11 +21,11 @@ struct Note {
     friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// The file for a trace's notes. It is in the folder of the trace file or directory; its name is the trace's name
-/// followed by ".notes.json". If several files are opened together, the name is derived from the first one.
+/// The file for a trace's notes. It is next to the trace file or directory, and its name is the trace's name followed
+/// by ".notes.json". If several files are opened together, the name is derived from the first one.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
-/// True if the file name is a result of notesFileOf(). Such a file is not a trace, although it is in the same folder.
+/// True if notesFileOf() returns such file names. Such a file is not a trace, although it is in the same folder.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
 /// The notes in the order of the file; empty if there is no such file. Unknown fields are dropped. Errors: Input for a

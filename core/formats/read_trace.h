@@ -20,11 +20,11 @@ struct InputFile {
     std::filesystem::path path;
     bool named = false; ///< true if specified by the user, false if found below a folder
     std::uint64_t bytes = 0;
-    std::uint64_t first_bytes = 0; ///< number of bytes to read, as if the file ended there; 0 = all
+    std::uint64_t first_bytes = 0; ///< number of bytes after which to stop, as if the file ended there; 0 = read all
 };
 
 /// The files at the given paths or below them. Below folders, includes files whose content looks like a trace, sorted
-/// by path with numbers compared as numbers. Errors: Input for a path that does not exist, and if no file is found.
+/// by path with numeric comparison of numbers. Errors: Input for a path that does not exist, and if no file is found.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 struct ReadOptions {
@@ -42,7 +42,7 @@ struct ReadTraces {
 /// Reads files, and every trace file below folders, into one trace. The trace's files() are in the given order; those
 /// in a folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
 /// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
-/// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another one is
+/// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another file is
 /// usable, otherwise an error. Progress counts the bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const ReadOptions& options = {});
@@ -50,7 +50,7 @@ struct ReadTraces {
 /// The result of reading one file.
 struct FileOutcome {
     std::optional<Error> unusable;
-    bool ignored = false; ///< true if found below a folder and not a trace, so not in the builder
+    bool ignored = false; ///< true if it was found below a folder but is not a trace; it is then not in the builder
     std::vector<Diagnostic> problems;
 };
 

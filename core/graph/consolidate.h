@@ -15,24 +15,24 @@ namespace bubblescope {
 
 /// Re-times a step within its slack, so that its idle time is where the closed forms place it. The makespan, every op's
 /// duration, every rank's order and every transfer's latency stay the same. Ops only move later, and the halves of an
-/// overlapped pair move together. Closed-form positions refer to the re-timed step. A step with missing ops, or with an
-/// order that contradicts the dependencies, is returned unchanged.
+/// overlapped pair move together. Positions in closed forms refer to the re-timed step. A step with missing ops, or
+/// with an order that contradicts the dependencies, is returned unchanged.
 ///
-/// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be divided between the times
-/// before and after the steady phase. `before_steady` (per rank, may be shorter than pp) is the desired idle time
-/// before the steady phase, respected as far as the slack allows. By default, this time is as short as possible.
+/// In 1F1B the result is unique. In schedules with more warm-up, the middle bubble can be divided into time before and
+/// time after the steady phase. `before_steady` (per rank; may have fewer than pp entries) is the desired idle time
+/// before the steady phase, respected as far as slack allows. By default, the time before is as short as possible.
 ///
 /// Other choices are fixed as follows. Warm-up stays as early as observed, so that its gaps stay in place. If no delay
 /// can close the gaps in the steady phase, the phase starts as late as the makespan allows. Cool-down runs as late as
 /// possible, but the weight gradients after a rank's last input gradient follow it immediately.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
-/// consolidate() for successive steps of a run. Steps with the same order share their units and dependencies
+/// Runs consolidate() on successive steps of a run. Steps with the same order share their units and dependencies
 /// (ExecutedUnits).
 class Consolidation {
 public:
-    /// `step` must outlive this object or remain valid until the next call of assign(). `ran` must contain the units of
-    /// the step; if null, the constructor computes them.
+    /// `step` must outlive this object or remain valid until the next call of assign(). `ran` must contain the step's
+    /// units; if null, the constructor computes them.
     explicit Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// True if the step has the same order as the previous one.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
@@ -57,13 +57,13 @@ private:
         UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit if there is none
         UnitIndex first_steady = kNoUnit;  ///< kNoUnit for a rank without a steady phase
     };
-    /// The position of an op of a pair within its unit.
+    /// The position of one op of a pair within the pair's unit.
     struct Half {
         TimeNs begin{0}; ///< offset from its unit's start
         TimeNs end{0};
     };
-    /// A unit's input from another unit of the same rank. Needed only if ops of the rank overlap; otherwise the rank's
-    /// order implies it.
+    /// A unit's input from another unit of the same rank. Needed only if ops of the rank overlap; otherwise, the rank's
+    /// order implies this input.
     struct OwnInput {
         UnitIndex unit = kNoUnit; ///< the waiting unit
         UnitIndex from = kNoUnit;

@@ -25,8 +25,8 @@ struct Transfer {
     return {payloadOf(op.kind), op.microbatch, op.sequence, graph.stage(index), graph.rank(index)};
 }
 
-/// A cost model tabulated for one schedule, for fast lookups of op and transfer times. Stores a reference to the model,
-/// which must outlive the table.
+/// A cost model tabulated for one schedule, for looking up op and transfer times quickly. Stores a reference to the
+/// model, which must outlive the table.
 class CostTable {
 public:
     CostTable(const Schedule& schedule, const CostModel& costs);
@@ -66,7 +66,7 @@ public:
         return transfers_[way(from, out.to)][static_cast<std::size_t>(out.payload)];
     }
 
-    /// Index of the communication stream used by a transfer, below streamCount(); -1 if none.
+    /// Index of the communication stream that a transfer uses, less than streamCount(); -1 if none.
     [[nodiscard]] int stream(Rank from, const Transfer& out) const;
     [[nodiscard]] std::size_t streamCount() const { return transfers_.size(); }
 
@@ -84,7 +84,7 @@ private:
     const CostModel& costs_;
     int pp_;
     int apart_;
-    std::vector<std::array<TimeNs, 5>> times_;     ///< per stage, or one for all; by kind
+    std::vector<std::array<TimeNs, 5>> times_;     ///< per stage, or one entry for all; by kind of op
     std::vector<std::array<TimeNs, 2>> transfers_; ///< per direction; by payload
     std::vector<Rank> rank_of_;                    ///< per stage
 };

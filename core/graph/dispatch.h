@@ -19,8 +19,8 @@ namespace bubblescope {
 enum class DispatchRule : std::uint8_t {
     List,     ///< the next op in the rank's list, even if its input has not arrived
     Ready,    ///< the ready op that comes first in the rank's list, which only sets priorities (RRFP, arXiv 2605.18750)
-    Backward, ///< a ready B or I, else a ready F, else a ready W; ties are resolved by the list
-    Oldest,   ///< a ready op of the lowest micro-batch; ties are resolved by the list
+    Backward, ///< a ready B or I, else a ready F, else a ready W; the list resolves ties
+    Oldest,   ///< a ready op of the lowest micro-batch; the list resolves ties
 };
 
 [[nodiscard]] std::string_view dispatchRuleName(DispatchRule rule); ///< "list", "ready", "backward", "oldest"
@@ -28,24 +28,24 @@ enum class DispatchRule : std::uint8_t {
 
 struct DispatchPolicy {
     DispatchRule rule = DispatchRule::List;
-    /// Maximum number of activations per rank, as counted by peakActivations(). Default: the largest peak of all lists,
-    /// since all ranks usually have the same amount of memory.
+    /// Maximum number of stored activations per rank, as counted by peakActivations(). Default: the largest peak of all
+    /// lists, since all ranks usually have the same amount of memory.
     std::optional<int> in_flight;
 
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }
 };
 
-/// The limit of activations per rank under a policy. Error: Usage if a list needs more.
+/// The maximum number of activations per rank under a policy. Error: Usage if a list needs more.
 [[nodiscard]] Result<int> inFlightLimit(const Schedule& hint, const DispatchPolicy& policy);
 
 /// Chooses the ops of one rank. An op is *ready* if its inputs have arrived, the ops of the same rank that it depends
 /// on have run, and it fits.
 ///
 /// The first remaining op of a list always fits. A later op *fits* if the rank stays within its limit when it runs this
-/// op now and all others in list order afterwards. This check needs no data from other ranks, and it prevents
-/// deadlocks: every choice leaves room for the remaining ops of the list. The lists have a common order in which all
-/// ops can run, and so do the remaining ops. The first remaining op in that order is the first in its list, and its
-/// inputs exist. So at least one rank can always continue.
+/// op now and then all others in list order. This check needs no data from other ranks, and it prevents deadlocks:
+/// every choice leaves room for the remaining ops of the list. The lists have a common order in which all ops can run,
+/// and so do the remaining ops. The first remaining op in that order is the first in its list, and its inputs exist. So
+/// at least one rank can always continue.
 ///
 /// Slices of a sequence keep their order within a stage, the halves of an overlapped pair stay together, and no op
 /// moves across an optimizer op. Ops are numbered by their index in the rank's list; a pair is identified by its first
@@ -57,8 +57,8 @@ public:
 
     /// Reports that an input of the op has arrived. Call it once per input, at any time before the op runs.
     void arrived(std::size_t index);
-    /// The op to run next; nullopt if none is ready. O(log n), plus the number of remaining ops that precede the result
-    /// if it is a forward.
+    /// The op to run next; nullopt if none is ready. O(log n), plus, for a forward, the number of remaining ops that
+    /// precede it.
     [[nodiscard]] std::optional<std::size_t> next() const;
     void run(std::size_t index);
     [[nodiscard]] bool done() const { return first_ == units_.size(); }
@@ -74,9 +74,9 @@ private:
         int needs = 0;    ///< ops of this rank that must run first
         int change = 0;   ///< change in the number of stored activations
         int peak = 0;     ///< largest increase in stored activations during the op
-        bool gone = true; ///< true if it has run or is the second half of a pair
+        bool gone = true; ///< true if the op has run or is the second half of a pair
         bool fence = false;
-        std::vector<std::size_t> unlocks; ///< ops of this rank that depend on it
+        std::vector<std::size_t> unlocks; ///< ops of this rank that depend on the op
     };
     using Key = std::pair<std::int64_t, std::size_t>;
 
@@ -100,9 +100,9 @@ private:
     std::set<Key> others_;  ///< other ready ops
 };
 
-/// Returns the order in which ranks run the ops of `hint` if they choose them by a policy, on a cost model. Each rank
-/// chooses when it becomes free, or when an input arrives while it is idle. Simulating the result gives the same times.
-/// The result is named "custom" unless it equals the hint. O(n log n) for n ops if forwards are rarely moved far.
+/// Returns the order in which ranks run the ops of `hint` if a policy chooses them, on a cost model. Each rank chooses
+/// when it becomes free, or when an input arrives while it is idle. Simulating the result gives the same times. The
+/// result is named "custom" unless it equals the hint. O(n log n) for n ops if forwards are rarely moved far.
 ///
 /// Errors: those of simulate() and inFlightLimit(); Usage if sends are not asynchronous, because other sends wait for
 /// receives that are posted in a fixed order.

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A call that is blocked by another call, the next one in the cycle.
+/// A call that is blocked by the next call in the cycle.
 struct WaitStep {
     enum class Why : std::uint8_t {
         OtherEnd,  ///< the send or receive at the other end
@@ -30,8 +30,8 @@ struct WaitStep {
 /// "rank 0: 0SEND_F1 waits for 1RECV_F1; rank 1: …"
 [[nodiscard]] Sentence cycleText(const std::vector<WaitStep>& cycle);
 
-/// The result of checking whether a lowered schedule can hang. A schedule either always hangs or never does, regardless
-/// of timing: see LoweredGraph.
+/// The result of checking whether a lowered schedule can hang. Regardless of timing, a schedule either always hangs or
+/// never hangs: see LoweredGraph.
 struct HangVerdict {
     std::vector<WaitStep> cycle; ///< shortest cycle of blocked calls; empty if the schedule cannot hang
     std::int64_t from_bytes = 0; ///< smallest payload that causes a hang; 0 = any size
@@ -42,8 +42,8 @@ struct HangVerdict {
 /// calls.
 [[nodiscard]] HangVerdict hangVerdict(const LoweredSchedule& lowered, const QueueModel& queues);
 
-/// A receive at the position of another transfer's send within its communicator. NCCL pairs them by order, so the
-/// receive would get the wrong data.
+/// A receive that has the same position within its communicator as another transfer's send. NCCL pairs them by order,
+/// so the receive would get the wrong data.
 struct WrongPairing {
     Rank rank;
     std::size_t action = 0; ///< index of the receive
@@ -53,7 +53,7 @@ struct WrongPairing {
 };
 
 /// The first wrong pairing for each ordered pair of ranks and communicator. Empty if transfers have tags, or if
-/// hangVerdict() finds no hang: two transfers in opposite orders would wait for each other. Linear in actions.
+/// hangVerdict() finds no hang, because two transfers in opposite orders would hang. Linear in actions.
 [[nodiscard]] std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered,
                                                       const Communicators& communicators);
 

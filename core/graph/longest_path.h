@@ -13,15 +13,15 @@
 #include <vector>
 
 /// The longest-path engine, the only code that computes times from a graph of tasks. Simulation, replays of observed
-/// steps, what-if, partition search, bounds and consolidation differ only in the graph and its times. Both are passed
-/// as functions that are compiled into the loop:
+/// steps, what-if, partition search, bounds and consolidation differ only in the graph and its times. The caller passes
+/// two functions, which are compiled into the loop:
 ///
 ///     lag(edge)            minimum time from a predecessor's time to the task's
 ///     finish(task, ready)  the task's time if its predecessors allow `ready`
 ///
-/// A task's "time" is its end or its start, depending on the caller's two functions. A graph that is evaluated many
-/// times is stored as a TaskGraph. A graph that is evaluated once can be traversed without storing it (walkedPass). All
-/// passes are linear in tasks and edges and allocate no memory. Sums must fit into 64 bits.
+/// A task's "time" is its end or its start, depending on the functions passed. A graph that is evaluated many times is
+/// stored as a TaskGraph. A graph that is evaluated once can be traversed without storing it (walkedPass). All passes
+/// are linear in tasks and edges and allocate no memory. Sums must fit into 64 bits.
 
 namespace bubblescope {
 
@@ -49,7 +49,7 @@ public:
     /// Sets all times to the origin's. Does not release memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
     /// Resizes without clearing. If the number of tasks is unchanged, all times are preserved. Otherwise, set each
-    /// task's time before reading it, except the origin's time, which is 0 if there were no tasks.
+    /// task's time before reading it; only the origin's is set (to 0 if there were no tasks).
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
@@ -94,7 +94,7 @@ struct Arrays {
 };
 
 /// Calls visit(edge) for each predecessor entry of a place. The first entry of a row is visited last: it is usually the
-/// task that was computed just before, so its time is available last.
+/// task that was computed last, so its time is available last.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -211,7 +211,7 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
     });
 }
 
-/// The predecessor that arrived last at a task; in case of a tie, the first in the task's list.
+/// The predecessor that arrived last at a task; in a tie, the first one in the task's list.
 struct LatestPredecessor {
     TaskIndex task = kNoTask; ///< kNoTask without predecessors
     std::size_t slot = 0;     ///< index among the task's predecessors
@@ -238,7 +238,7 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
 }
 
 /// The ends of a graph's tasks, recomputed after changes to a few durations: set(), update(), read the ends, undo(). An
-/// update takes time proportional to the number of tasks whose ends change, so evaluating a change for each of 1,000
+/// update takes time proportional to the number of tasks whose ends change, so evaluating one change for each of 1,000
 /// ranks costs much less than 1,000 passes. Edges take no time. Stores references to the graph, which must have lists
 /// and tasks numbered in order, and to the lists of successors. Both must outlive the object. Not thread-safe.
 class IncrementalEnds {

@@ -17,18 +17,18 @@ namespace bubblescope {
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
-/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened, and the
-/// set of these events does not depend on times. Therefore either all events happen, or some wait for each other in a
-/// cycle and never happen, regardless of the ranks' speed. The events:
+/// The dependencies in a lowered schedule. An event happens once all events that it waits for have happened; which
+/// events these are does not depend on times. Therefore, regardless of the ranks' speed, either all events happen, or
+/// some wait for each other in a cycle and never happen. The events:
 ///
 /// - An action has passed, so its rank continues. This event waits for the previous action of the rank. An op waits
 ///   for its receives (with `receive_blocks_compute`, for all earlier receives) and for the UNSHARD of its weights, a
 ///   WAIT_SEND or WAIT_RECV for its transfer, a WAIT_REDUCE_GRAD for its reduction, a WAIT_OFFLOAD for its OFFLOAD, and
-///   a backward for its RELOAD. Posting a send or receive waits for nothing else.
+///   a backward for its RELOAD. Posting a send or receive does not wait for anything else.
 /// - A call (a send, a receive, or a group of both in one communicator) is at the head of its rank's queue in
 ///   that communicator. This event waits for its posting, and for the end of the previous call in the queue.
-/// - A transfer has ended. This event waits for both of its calls to be at the head. For its sender, an eager send
-///   ends without the other rank; the receive then still waits for both calls.
+/// - A transfer has ended. This event waits until both of its calls are at the head. For its sender, an eager send ends
+///   without the other rank; the receive then still waits for both calls.
 /// - A side action has ended. UNSHARD and REDUCE_GRAD share a stream. OFFLOAD and RELOAD use one stream to the host,
 ///   one from the host, and one for copies between ranks. The event waits for earlier ones on its stream, and a
 ///   RELOAD for its OFFLOAD.
@@ -77,10 +77,10 @@ public:
     /// The OFFLOAD of a RELOAD; kNoAction for other actions.
     [[nodiscard]] ActionIndex offloadOf(ActionIndex index) const { return offload_of_[at(index)]; }
 
-    // Number of events, which are tasks of a graph.
+    // Number of events, which are the tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// The event that a send or receive has ended for its rank, or that a side action has ended.
+    /// The event in which a send or receive ends for its rank, or a side action ends.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;

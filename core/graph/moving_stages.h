@@ -21,7 +21,7 @@ struct MovingStages {
     /// The placement. Positions are assigned to ranks in turn, so that a stage's backward usually runs on a different
     /// rank than its forward.
     [[nodiscard]] Rank rankOf(int position) const { return Rank{position % pp}; }
-    /// The op at a position. The op's chunk is the stage number.
+    /// The op at a position. Its chunk is the stage's number.
     [[nodiscard]] Op opOf(int position, Microbatch microbatch) const;
 };
 
@@ -29,7 +29,7 @@ struct MovingTimes {
     TimeNs forward{0};
     TimeNs backward{0};
     TimeNs transfer{0}; ///< latency of an activation or gradient between ranks
-    TimeNs weights{0};  ///< time to load a stage's weights, on a separate stream
+    TimeNs weights{0};  ///< time for loading a stage's weights, on a separate stream
 };
 
 /// The order of each rank; chunks in it are stage numbers. Errors: Usage for impossible sizes.
@@ -45,7 +45,7 @@ struct MovingForm {
     TimeNs makespan{0};
     TimeNs between_visits{0}; ///< idle time of a rank from one visit to the next: max(0, p·(t+c) − m·t)
 };
-/// Errors: Usage if these assumptions do not hold.
+/// Errors: Usage if the assumptions of MovingForm do not hold.
 [[nodiscard]] Result<MovingForm> movingForm(const MovingStages& stages, const MovingTimes& times);
 
 } // namespace bubblescope

@@ -10,25 +10,25 @@
 
 namespace bubblescope {
 
-// Sends that wait for their receives. Each rank alternates ops with transfers to and from other ranks:
+// Sends that wait for the matching receives. Each rank alternates ops with transfers to and from other ranks:
 //
 //     receive the inputs of op 1, op 1, send its output, receive the inputs of op 2, op 2, send its output, …
 //
 // An overlapped pair counts as one op with up to two inputs and outputs, in the order of its halves. The sends and
 // receives between two ops form groups. All transfers of a group are posted at the same time. For a rank, a group ends
-// when both ranks have posted each of its transfers. Then the next group is posted, or the next op runs.
+// when each of its transfers has been posted by both ranks. Then the next group is posted, or the next op runs.
 //
 // - Blocking: every send and receive is a separate group, sends first. Neighbours that send to each other at the same
 //   time deadlock, as in the steady phase of 1F1B.
 // - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
 //   send_forward_recv_backward and send_backward_recv_forward; all other transfers as in Blocking.
-// - Batched: all transfers between two ops form one group. The next receive after the group is posted with it, but the
-//   rank waits for that receive only when it needs the input. In this way, Megatron's interleaved schedule requests the
+// - Batched: all transfers between two ops form one group. The first receive after the group is posted with the group,
+//   but the rank waits for it only when it needs the input. In this way, Megatron's interleaved schedule requests the
 //   inputs of the next forward and backward in one call.
 //
 // Transfers between stages of one rank do not need a send.
 
-/// One rank's side of a transfer. A transfer is identified by the op that it feeds.
+/// A rank's side of a transfer. A transfer is identified by the op that it feeds.
 struct Endpoint {
     OpIndex consumer = kNoOp;
     bool send = false;
@@ -73,7 +73,7 @@ public:
 private:
     struct RankState {
         OpIndex next = 0;                ///< op to run after the groups
-        OpIndex ahead = 0;               ///< all receives are posted for ops from `next` up to `ahead`
+        OpIndex ahead = 0;               ///< all receives for ops from `next` up to `ahead` are posted
         std::vector<Endpoint> endpoints; ///< all groups between the last op and the next
         std::vector<std::size_t> group_ends;
         std::vector<Endpoint> sends; ///< scratch memory of plan()
@@ -196,7 +196,7 @@ private:
 
 /// Runs a graph that has no missing ops and does not deadlock with asynchronous sends; `mode` must not be Asynchronous.
 /// The result depends only on the orders, not on times. Notifies the listener of everything that a rank does, in the
-/// rank's order and after everything that it depends on:
+/// rank's order, after everything it depends on:
 ///
 ///     run(op, partner)     `partner` is kNoOp unless two ops overlap
 ///     post(rank, end)      the rank posts its side of a transfer

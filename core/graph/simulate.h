@@ -20,10 +20,10 @@ namespace bubblescope {
 /// - Other sends and receives are posted between ops as described in rendezvous.h. A transfer then starts when both
 ///   ranks have posted it and its stream is free; transfers of one group do not wait for each other. A receiver is
 ///   blocked until the transfer ends; a sender only until it starts (until it ends with `on_compute_stream`). A group
-///   lasts until none of its transfers blocks its rank.
+///   lasts until none of its transfers blocks the rank any more.
 ///
-/// The timeline starts at 0. Each transfer has a send and a receive span, both as long as the transfer, and a wait span
-/// if it kept a rank idle. Time and memory are linear in ops, apart from sorting the spans.
+/// The timeline starts at 0. Each transfer has a send span and a receive span, both as long as the transfer, and a wait
+/// span if it kept a rank idle. Time and memory are linear in ops, apart from sorting the spans.
 ///
 /// Errors: Input if the order is invalid or deadlocks, even if only in the send mode of the model; the message names
 /// the first problem found by validate(). Usage if per-stage times do not cover every stage, or if the sum of all times

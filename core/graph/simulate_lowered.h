@@ -17,7 +17,7 @@ struct SideTimes {
     TimeNs unshard{0};
     TimeNs reduce_grad{0};
     TimeNs host_copy{0}; ///< time to copy a forward's activations to the host or back
-    TimeNs peer_copy{0}; ///< time to copy them to another rank or back
+    TimeNs peer_copy{0}; ///< time to copy a forward's activations to another rank or back
 };
 
 /// Times of side actions, for all stages or per stage.
@@ -37,7 +37,7 @@ struct QueuedTransfer {
     std::string send;
     std::string receive;
     std::string communicator;
-    std::string behind; ///< name of the preceding call in the queue
+    std::string behind; ///< name of the call ahead of it in the queue
     Rank behind_rank;
     TimeNs ready{0};
     TimeNs start{0};
@@ -75,11 +75,11 @@ struct LoweredStep {
 /// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no time. In the
 ///   timeline, a backward includes a RECOMPUTE directly before it; other RECOMPUTEs appear only in `actions`.
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
-///   transfer starts when its send is at the head; its receive ends only after also reaching the head of its queue.
+///   transfer starts when its send is at the head; its receive cannot end before it is at the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.
 ///
-/// Ignores `sends` and `streams` of the cost model. Errors: Input for problems that validateLowered() finds; Usage as
-/// in simulate().
+/// Ignores the cost model's `sends` and `streams`. Errors: Input for problems that validateLowered() finds; Usage as in
+/// simulate().
 [[nodiscard]] Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostModel& costs,
                                                   const QueueModel& queues, const WeightTimes& weights = {});
 

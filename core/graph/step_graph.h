@@ -18,7 +18,7 @@ namespace bubblescope {
 
 class TransferBatches;
 
-/// True if an overlapped pair begins at this op of a rank's list, which must not be the second half of one. Halves
+/// True if an overlapped pair begins at this op of a rank's list; the op must not be the second half of a pair. Halves
 /// separated by idle time are not a pair.
 [[nodiscard]] inline bool beginsPair(std::span<const TimelineOp> ops, std::size_t index) {
     return ops[index].op.overlapped && index + 1 < ops.size() && ops[index + 1].op.overlapped &&
@@ -41,11 +41,11 @@ struct TrailingOp {
     TimeNs duration{0};
 };
 
-/// The predecessor that a unit waited for last: the previous unit on its rank, or its first or second input. In case of
-/// a tie, the previous unit.
+/// The predecessor that a unit waited for last: the previous unit on its rank, or its first or second input. In a tie,
+/// the previous unit.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
-/// The waits of a rank between two consecutive units, other than for the input of the second unit. The wait is stored
+/// A rank's waits between two consecutive units, other than the wait for the second unit's input. The wait is stored
 /// with the second unit.
 struct Hold {
     /// The unit fed by the previous unit's output: the rank does not continue until that transfer has ended. kNoUnit if
@@ -74,9 +74,9 @@ using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 /// durations, transfers and delays reproduce the observed step (step_replay.h). The `delay` is negative if a unit
 /// started before its recorded input arrived.
 ///
-/// Works for any timeline. If ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to the
-/// step's window, so that the units of a rank add up to its busy time. Inputs are ignored if their producer is not in
-/// the timeline or the order contradicts them. Linear in ops and transfers.
+/// Works for any timeline. If ops of a rank overlap but are not a pair, the later one is cut. Ops are clipped to the
+/// step's window, so that the units of a rank add up to its busy time. An input is ignored if its producer is not in
+/// the timeline or the order contradicts it. Linear in ops and transfers.
 class StepGraph {
 private:
     std::shared_ptr<const StepUnits> units_; ///< may be shared with other steps of this order
@@ -95,8 +95,8 @@ public:
     ListToFill<TimeNs> start;
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
-    ListToFill<Latest> latest; ///< according to the observed ends and transfers
-    /// Filled only if the records contain batches (TransferBatches) and there are no pairs.
+    ListToFill<Latest> latest; ///< computed from the observed ends and transfers
+    /// Set only if the records contain batches (TransferBatches) and there are no pairs.
     std::vector<Hold> holds;
     // As in TimelineOp; for a pair, the smaller of its two ops' values. Empty if all are 0.
     std::vector<TimeNs> device_idle;
@@ -105,16 +105,16 @@ public:
     std::span<const UnitIndex> last;               ///< per rank; kNoUnit for a rank without units
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
     TimeNs wall{0};
-    std::int64_t recorded_transfers = 0;  ///< transfers between ranks with a recorded send or receive
-    std::int64_t estimated_transfers = 0; ///< transfers between ranks without a recorded send or receive; these get the
-                                          ///< shortest lag observed between their ranks
+    std::int64_t recorded_transfers = 0;  ///< number of transfers between ranks with a recorded send or receive
+    std::int64_t estimated_transfers = 0; ///< number of transfers between ranks without a recorded send or receive,
+                                          ///< which get the shortest lag observed between their ranks
     std::int64_t ignored_inputs = 0;
 
     /// `ran` must contain the units of the step; if null, the constructor computes them.
     explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     /// Switches to another step. Returns true if that step ran the same ops in the same order. Units, inputs and ways,
-    /// which depend only on the order, are then reused. This is common within a run and avoids half of the work.
+    /// which depend only on the order, are then reused. This is common within a run and saves half of the work.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
@@ -144,7 +144,7 @@ public:
     /// step's (optimizer ops excepted) or if the plan cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
-    /// The ops, except trailing ones.
+    /// All ops except trailing ones.
     [[nodiscard]] const OpGraph& ops() const { return *units_->ops; }
     [[nodiscard]] UnitIndex unitOf(OpIndex index) const { return units_->unit_of[at(index)]; }
     /// The units of the ops in a rank's list, except trailing ops; a pair's unit appears twice.
@@ -202,7 +202,7 @@ template <class TransferTo>
         lag = std::max(lag, transferTo(0, StepGraph::at(hold.sends_to)));
     return lag;
 }
-/// As above, for transfer times laid out as in the graph.
+/// As above, for transfer times in the same layout as the graph's.
 [[nodiscard]] inline TimeNs lagOf(std::span<const Hold> holds, const InputTimes& transfers, std::size_t slot,
                                   std::size_t unit) {
     return lagOf(
@@ -210,10 +210,10 @@ template <class TransferTo>
 }
 
 struct Binding {
-    UnitIndex unit = kNoUnit; ///< kNoUnit if none, so that the step's start is binding
+    UnitIndex unit = kNoUnit; ///< kNoUnit if the unit was bound only by the step's start
     Latest latest = Latest::Begin;
     bool crosses =
-        false; ///< bound by a transfer from another rank or one that blocked this rank: StepGraph::latestTransfer()
+        false; ///< bound by a transfer that came from another rank or blocked this rank: StepGraph::latestTransfer()
 };
 
 /// The binding predecessor of each unit. Linear time.

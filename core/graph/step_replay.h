@@ -25,19 +25,19 @@ struct StepKnowledge {
 /// on the step. A unit that starts late off the path usually waits for another rank, for instance in a blocking send
 /// whose receiver is busy, and no record shows this. Such a wait disappears when the other rank becomes faster. Off the
 /// path, `peer` and `late` are therefore capped at their means on the path, where a late start affects the step time.
-/// Replaying the observed times with these delays reproduces the length of the observed step.
+/// A replay of the observed times with these delays is as long as the observed step.
 struct DelayParts {
     std::vector<TimeNs> communication; ///< a transfer of the unit's rank was in progress
     std::vector<TimeNs> peer;          ///< no transfer in progress, but the rank was in a send, receive or wait
-    std::vector<TimeNs> replay;        ///< none of these, but the rank re-executed work
-    std::vector<TimeNs> late;          ///< none of these causes, and no records were lost
+    std::vector<TimeNs> replay;        ///< neither of these, but the rank re-executed work
+    std::vector<TimeNs> late;          ///< none of the causes above, and no records were lost
 
     /// Sum of all parts, per unit; empty if there are none.
     [[nodiscard]] std::vector<TimeNs> total() const;
 };
 
-/// Splits each delay, from the earliest possible start to the actual start of the unit, by the records during the
-/// delay. Linear, apart from sorting unsorted records.
+/// Splits each delay (from the earliest possible start of the unit to its actual start) by the records during the
+/// delay. Linear, apart from sorting records that are unsorted.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 
@@ -57,7 +57,7 @@ struct ObservedStep {
 /// The times for a replay of a step, one entry per unit.
 struct StepTimes {
     std::span<const TimeNs> durations;
-    /// Layout as in the graph; null = transfers take no time.
+    /// In the same layout as the graph's; null = transfers take no time.
     const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< time between the earliest possible and the actual start of each unit; empty =
                                     ///< none
@@ -75,7 +75,7 @@ public:
 
     /// The length of the replayed step. Trailing ops do not count. Linear in units.
     TimeNs run(const StepTimes& times) { return run(times, ends_); }
-    /// As above, for several concurrent threads, each with a separate `ends`.
+    /// As above, for concurrent calls by several threads, each with its own `ends`.
     TimeNs run(const StepTimes& times, TaskTimes& ends) const;
     /// The end of a unit in the latest run() that was called without `ends`.
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }

@@ -33,7 +33,7 @@ struct StepUnits {
     std::vector<OpKind> kind;     ///< kind of that op
     std::vector<Chunk> chunk;     ///< chunk of that op
     std::vector<std::uint8_t> pair;
-    std::array<std::vector<Way>, 2> way; ///< way of each input; the second list is empty without pairs
+    std::array<std::vector<Way>, 2> way; ///< the way of each input; the second list is empty if there are no pairs
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     TaskGraph tasks;
 
@@ -42,7 +42,7 @@ struct StepUnits {
     std::int64_t ignored_inputs = 0;
     std::vector<OpIndex> blocked; ///< per rank in a deadlock: the op that cannot start
 
-    /// Contains only the units that can run: all, unless ops are missing or the order contradicts the dependencies.
+    /// Contains only the units that can run: all units, unless ops are missing or the order contradicts dependencies.
     explicit StepUnits(std::shared_ptr<const OpGraph> graph);
     /// Contains all units in the order of `order`, which lists the first op of each unit. Ignores inputs that
     /// contradict this order.
@@ -78,8 +78,8 @@ struct ExecutedUnits {
 /// The executed units of a step. Returns `latest` if the step has the same order; `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
-/// As above. While the units of a new order are computed, which mostly occupies one thread, `beside(order)` is called
-/// once in parallel.
+/// As above. Computing the units of a new order mostly occupies one thread, so `beside(order)` is called once in
+/// parallel.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest,
                                                                  const std::function<void(const StepOrder&)>& beside);

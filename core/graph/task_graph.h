@@ -39,7 +39,7 @@ struct TaskEdge {
     TaskIndex to = kNoTask;
 };
 
-/// The predecessors or successors per task, each in the order of `edges`. Linear.
+/// The predecessors or successors of each task, in the order of `edges`. Linear.
 [[nodiscard]] TaskLists predecessorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 [[nodiscard]] TaskLists successorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 
@@ -48,7 +48,7 @@ struct TaskEdge {
 /// left out. Linear.
 [[nodiscard]] std::vector<TaskIndex> topologicalOrder(const TaskLists& successors, std::span<const TaskEdge> edges);
 
-/// A directed acyclic graph of tasks without times, with a topological order. longest_path.h computes times on it.
+/// A directed acyclic graph of tasks, without times but with a topological order. longest_path.h computes times on it.
 /// Immutable, so that any number of evaluations and threads can share it.
 ///
 /// A task's place is its index in that order. If tasks are already numbered in a topological order, places equal task
@@ -68,7 +68,7 @@ public:
     static constexpr std::size_t kMaxWidth = 3;
 
     [[nodiscard]] std::size_t size() const { return width_ == 0 ? predecessors_.size() : rows_.size() / width_; }
-    /// Entries per place of rows; 0 for lists.
+    /// Number of entries per place for rows; 0 for lists.
     [[nodiscard]] std::size_t width() const { return width_; }
     /// The predecessors of the task at a place, including the kNoTask entries of rows.
     [[nodiscard]] std::span<const TaskIndex> predecessors(std::size_t place) const {

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Builds the timeline of a simulated step from ops and transfers as they become known.
+/// Builds the timeline of a simulated step, as its ops and transfers become known.
 class TimelineRecorder {
 public:
     explicit TimelineRecorder(const Schedule& schedule) {

@@ -12,7 +12,7 @@ using UnitIndex = TaskIndex;
 inline constexpr UnitIndex kNoUnit = kNoTask;
 
 /// A schedule's units and their dependencies: the previous unit on the same rank, and inputs from neighbouring stages.
-/// The activations that a stage stores for its backward need no edge, because the order of the rank implies it.
+/// The activations that a stage stores for its backward need no edge, because the rank's order implies the dependency.
 struct UnitGraph {
     std::vector<OpIndex> op;        ///< per unit: the op, or the first op of the pair
     std::vector<UnitIndex> unit_of; ///< per op; kNoUnit for ops that cannot run

@@ -21,11 +21,11 @@ struct ScheduleProblem {
 };
 
 struct ValidateOptions {
-    /// Maximum number of activations per rank, in forward ops of one chunk; each is stored from its F to the end of its
+    /// Maximum number of activations per rank. A forward's activations for one chunk count from the F to the end of the
     /// B or W.
     std::optional<int> memory_limit;
-    /// Maximum number of bytes per rank, including everything that the rank stores; replaces the limit above if both
-    /// are set. The model must cover every stage of the schedule.
+    /// Maximum number of bytes per rank for everything that the rank stores; replaces the limit above if both are set.
+    /// The memory model must cover every stage of the schedule.
     std::optional<MemoryModel> memory = std::nullopt;
     std::optional<std::int64_t> memory_budget = std::nullopt;
     /// With asynchronous sends, a rank waits only for its inputs. Other modes (rendezvous.h) may cause deadlocks in
@@ -34,8 +34,8 @@ struct ValidateOptions {
 };
 
 /// All problems, by rank and index. A deadlock comes last, with its cycle op by op, including sends and receives if
-/// they are part of the cause. Empty if the schedule can be executed and runs each forward and backward of every
-/// micro-batch and stage exactly once. Linear in ops.
+/// they contribute to it. Empty if the schedule can be executed and runs each forward and backward of every micro-batch
+/// and stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
 
 /// The graph of a schedule with exactly the required ops. Does not check whether the order can be executed;

@@ -8,12 +8,12 @@
 
 namespace bubblescope {
 
-/// The result of validate(), and problems with actions.
+/// The result of validate(), extended by problems with actions.
 struct LoweredValidation {
     /// Kinds in addition to those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings())
     /// and hang. Their index refers to the rank's list of actions.
     std::vector<ScheduleProblem> problems;
-    /// Absent if the order itself deadlocks or has no transfers.
+    /// Not set if the order itself deadlocks or has no transfers.
     std::optional<HangVerdict> hang;
 };
 

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// The mapping from the trace's numbering to ranks, stages and chunks.
+/// The mapping of the trace's numbers to ranks, stages and chunks.
 struct Layout {
     int pp = 1;
     int microbatches = 1;
@@ -32,15 +32,15 @@ struct Layout {
 /// The op that makes a step unusable.
 struct OpFault {
     std::optional<int> step;
-    std::optional<Rank> rank; ///< rank of `op`; nullopt if entire micro-batches or all ops are missing
+    std::optional<Rank> rank; ///< rank of `op`; nullopt if whole micro-batches or all ops are missing
     std::optional<Op> op;
     bool twice = false; ///< true if the op was recorded twice, false if it is missing
 };
 
-/// Creates the report for a skipped step ("incomplete-step"). The reason is, for example, the text of opFault().
+/// Creates the report on a skipped step ("incomplete-step"). The reason is, for example, the text of opFault().
 [[nodiscard]] Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason);
 [[nodiscard]] Sentence opFault(Rank rank, const Op& op, bool twice);
-/// Parses the fault from a report of incompleteStep(); nullopt for other problems.
+/// Parses the fault from a report created by incompleteStep(); nullopt for other problems.
 [[nodiscard]] std::optional<OpFault> opFaultOf(const Diagnostic& problem);
 
 /// Assembles the complete steps, in order. In a complete step, each chunk of a pipeline has one forward per sequence
@@ -53,8 +53,8 @@ struct OpFault {
                                                               const std::string& where, DiagnosticLog& log);
 
 /// If several ranks ran the same stages (data parallelism), assigns them to replicas of the pipeline. The k-th rank of
-/// a stage belongs to replica k, and its ops get the rank number of the same position in replica 0. Ops whose rule
-/// provides the replica are left unchanged. `where` is the name of the input. Errors: Input if the ranks cannot be
+/// a stage belongs to replica k, and its ops get the number of the rank at the same position in replica 0. Ops whose
+/// rule provides the replica are left unchanged. `where` is the name of the input. Errors: Input if the ranks cannot be
 /// divided into equal pipelines.
 [[nodiscard]] Status splitReplicas(FoundOps& found, const std::string& where);
 

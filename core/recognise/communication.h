@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The role in a pipeline of a kernel or copy on a device.
+/// The role that a kernel or copy on a device has in a pipeline.
 enum class WorkKind : std::uint8_t {
     Compute,
     Copy,         ///< within the device, or to and from the host
@@ -23,7 +23,7 @@ struct CommunicationFamily {
     /// a word.
     std::string_view part;
     bool word = false;
-    /// Names that contain one of these parts, which are separated by blanks, do not match.
+    /// Names that contain one of these parts (separated by blanks) do not match.
     std::string_view unless = {};
     WorkKind kind = WorkKind::Collective;
 };

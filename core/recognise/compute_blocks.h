@@ -20,8 +20,8 @@ struct ComputeBlock {
     TimeNs device_idle{0};              ///< see TimelineOp
     TimeNs busy{0};                     ///< total duration of the block's events
     bool transfer_before = false;       ///< true if there was a transfer since the previous block or optimizer
-    int sends_before = 0;               ///< number of these transfers marked as sends
-    std::optional<std::size_t> forward; ///< block of a backward's forward, if linked by an autograd flow
+    int sends_before = 0;               ///< number of these transfers that are marked as sends
+    std::optional<std::size_t> forward; ///< for a backward: block of its forward, if an autograd flow links them
     std::size_t calls_before = 0;       ///< number of RankBlocks::calls before this block
 };
 
@@ -35,17 +35,17 @@ struct RankBlocks {
 };
 
 /// Divides a rank's events into blocks. Omits blocks that are very short compared with others (buffer creation, storing
-/// of results), because they are not ops. Also omits forwards without a gradient if the trace identifies them.
+/// of results), because they are not ops. Also omits forwards that need no gradient, if the trace identifies them.
 [[nodiscard]] RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank);
 
 /// The kinds of the blocks as a string such as "FFBFBB".
 [[nodiscard]] std::string letters(std::span<const ComputeBlock> blocks);
 
-/// The similarity of a sequence to a copy of itself shifted by `lag`: 1 if it repeats, about 0 if the two agree only by
-/// chance. Computed as the autocorrelation of the indicators of the sequence's distinct values.
+/// The similarity of a sequence to itself shifted by `lag`: 1 if it repeats, about 0 if the two agree only by chance.
+/// Computed as the autocorrelation of the indicators of the sequence's distinct values.
 [[nodiscard]] double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag);
 
-/// The work of the ranks of one pipeline in one step.
+/// The work of one pipeline's ranks in one step.
 struct CutStep {
     std::int64_t index = 0;
     std::int64_t replica = 0;
@@ -55,7 +55,7 @@ struct CutStep {
 struct StepCuts {
     std::vector<CutStep> steps;
     std::string evidence;  ///< description of how the steps were found, for display
-    double regularity = 1; ///< similarity of the first rank's communication between steps; 1 for a single step
+    double regularity = 1; ///< similarity of the first rank's communication in different steps; 1 for a single step
 };
 
 /// Divides the blocks of a pipeline's ranks into steps: at the profiler's marks if every rank has them (`marks`, one

@@ -14,9 +14,9 @@ struct DispatchMatch {
     DispatchRule rule = DispatchRule::Ready;
     Schedule hint;
     std::int64_t choices = 0;         ///< number of times that a rank started an op
-    std::int64_t explained = 0;       ///< number of choices that match the rule, given inputs that had clearly arrived
+    std::int64_t explained = 0;       ///< number of choices that match the rule, given inputs that had surely arrived
     std::int64_t moved = 0;           ///< number of choices that differ from the next op in the hint
-    std::int64_t moved_explained = 0; ///< number of these that match the rule
+    std::int64_t moved_explained = 0; ///< number of moved choices that match the rule
 };
 
 /// Finds the rule and the family's order that explain at least 98 % of the choices in these steps, and at least 95 % of

@@ -88,7 +88,7 @@ void fields(Wire& wire, CheckedDevice& value) {
     wire(host, device);
 }
 
-/// A list; `each` reads or writes one element.
+/// A list; `each` reads or writes one of its elements.
 template <class Wire, class T, class Each>
 void wireList(Wire& wire, std::vector<T>& list, const Each& each) {
     std::uint64_t count = list.size();
@@ -228,7 +228,7 @@ inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
         if (match.owner == kUnknownRank) match.owner = rank;
     }
 }
-/// True if this rule can have produced the value.
+/// True if this rule could have produced the value.
 [[nodiscard]] inline bool fits(const RuleFinds& value, const RecognitionRule& rule) {
     return std::ranges::all_of(value.matches, [&](const RuleMatch& match) {
         return match.transfer ? *match.transfer < rule.transfers.size() && !match.kind : match.kind.has_value();

@@ -14,25 +14,25 @@ namespace bubblescope {
 struct ScheduleFit {
     Schedule schedule;
     double confidence =
-        0;            ///< product of the fractions below, divided by the number of other orders that fit equally well
+        0;            ///< product of the fractions below, divided by the total number of orders that fit equally well
     double order = 0; ///< fraction of ranks (over all steps) that ran forwards and backwards in the schedule's order
-    /// Fraction of places without a transfer among those where the first stage must not transfer anything, or the same
-    /// for the last stage, whichever is smaller.
+    /// Fraction without a transfer among the places where the first stage must not transfer anything; or the same for
+    /// the last stage, if smaller.
     double ends = 1;
     double links = 1;     ///< fraction of autograd flows that connect ops of one micro-batch and stage
-    double causality = 1; ///< fraction of the pairs of ranks for which, after the best clock shift, no op starts before
-                          ///< its input was produced
+    double causality = 1; ///< fraction of rank pairs in which, after the best clock shift, no op starts before its
+                          ///< input was produced
     double calls = 1;     ///< fraction of the ops with the expected number of sends, plus or minus one
     std::vector<std::string> alternatives; ///< schedules with a different order that explain the trace equally well
 };
 
-/// The observations of one pipeline, from all replicas together.
+/// Observations of one pipeline, combined from all replicas.
 struct ObservedPipeline {
     int pp = 1;
     std::vector<CutStep> steps;
     bool sends_marked = false; ///< true if transfers are marked as sends or receives
-    /// True if the first and the last rank exchange data. Known only if transfers contain their peers and there are
-    /// more than two ranks.
+    /// True if the first and the last rank exchange data. Known only if transfers record their peers and there are more
+    /// than two ranks.
     std::optional<bool> ring;
 };
 
@@ -42,8 +42,8 @@ struct ObservedPipeline {
 /// match.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
 
-/// Maps the ops of a rank's list to the blocks of a step: the k-th forward block is the k-th forward, and likewise for
-/// backwards. Returns one block number per op, or an empty list if the counts differ.
+/// Maps the ops of a rank's list to the blocks of a step: the k-th forward is in the k-th forward block, and likewise
+/// for backwards. Returns one block number per op, or an empty list if the counts differ.
 [[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
 
 /// Measures how well a schedule of forwards and combined backwards explains a pipeline. Sets all fields of ScheduleFit

@@ -50,7 +50,7 @@ struct FoundOp : BareFoundOp {
     OpDetails details;
 };
 
-/// Ops found in one part of a trace, for example in one track. Most ops have no details and need 48 bytes each.
+/// Ops found in one part of a trace, for example in one track. Most ops have no details and use only 48 bytes each.
 class FoundOpList {
 public:
     FoundOpList() = default;
@@ -118,17 +118,17 @@ struct FoundComm {
 enum class Parts {
     Chunks,           ///< chunks of a rank; owners are pipeline ranks 0 … p−1
     Stages,           ///< global stages; their assignment to owners determines ranks and chunks
-    OneStagePerOwner, ///< one stage per owner; the ranks are the owners in ascending order
+    OneStagePerOwner, ///< one stage per owner; ranks are numbered in ascending order of owners
 };
 
-/// Op timing in our own traces with device records. Each op lasts from the start of its first kernel to the end of its
-/// last. The events around the kernels are a second source of these times.
+/// How ops are timed in our own traces with device records. Each op lasts from the start of its first kernel to the end
+/// of its last. The events around the kernels are a second source of these times.
 struct KernelTiming {
     std::int64_t ops = 0;       ///< number of ops timed by their kernels
     std::int64_t by_events = 0; ///< number of ops timed by events because their kernels were not recorded
     TimeNs begin{0};            ///< median time from the event before an op to the op's first kernel
     TimeNs end{0};              ///< median time from the end of the op's last kernel to the next event
-    TimeNs farthest{0};         ///< largest of these times at either end
+    TimeNs farthest{0};         ///< largest of these times, at either end
 };
 
 using FoundOpPieces = Pieces<BareFoundOp, FoundOpList>;

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] bool any() const { return trace_.lanes().anyWork(); }
     /// True if the lane of the slice belongs to a device.
     [[nodiscard]] bool contains(SliceId slice) const { return Lanes::isWork(laneOf(slice)); }
-    /// The kind of a slice that ran on a device. For kernels that move data between ranks, the args are parsed.
+    /// The kind of a slice that ran on a device. Parses the args of kernels that move data between ranks.
     [[nodiscard]] WorkKind kind(SliceId slice);
 
 private:
@@ -42,7 +42,7 @@ private:
 /// The device work launched by the host and the launches, linked by the correlation ids that CUPTI and similar
 /// libraries record. If the launching calls were not recorded (for most of a process's work), the operator with the
 /// kernels' external id is used as the launch. Transfers between ranks (communication.h) are stored separately, because
-/// they include waiting time. The device is not idle during them, though.
+/// they include waiting time. Nevertheless, the device is not idle during them.
 class GpuWork {
 public:
     struct Span {
@@ -52,7 +52,7 @@ public:
     struct Work {
         TimeNs start{0};
         TimeNs end{0};
-        TimeNs idle{0};          ///< idle time inside the span without device work launched in the interval
+        TimeNs idle{0};          ///< time inside the span in which none of the launched device work ran
         std::int64_t device = 0; ///< the device that ran most of the work, see deviceOf()
     };
     struct Launch {
@@ -64,7 +64,7 @@ public:
         std::int64_t of_thread = 0; ///< the calling thread, see threadOf()
         WorkKind kind = WorkKind::Compute;
         SliceId first = kNoId;   ///< first slice started on the device; a graph launch starts many kernels
-        Span work;               ///< only computing kernels if the launch started several kinds
+        Span work;               ///< if the launch started several kinds of work, only the computing kernels
         std::int64_t device = 0; ///< device of `first`, see deviceOf()
     };
 
@@ -73,14 +73,14 @@ public:
     /// one object per trace. The object is incomplete if the job is stopped.
     explicit GpuWork(const Trace& trace, const JobControl& control);
 
-    /// The threads whose launches count for a range of a thread: the thread itself and its helper threads, such as
+    /// The threads whose launches count towards a thread's ranges: the thread itself and its helper threads, such as
     /// PyTorch's backward threads. A thread with ranges is not a helper of another thread. If several threads have
     /// ranges, each other thread is a helper of the one that launches work on the same device, or of none.
     struct Threads {
-        std::int64_t own = 0;                           ///< see threadOf(); 0 = all threads count
+        std::int64_t own = 0;                           ///< see threadOf(); 0: all threads count
         std::set<std::int64_t> with_ops;                ///< threads of the process that have ops
-        std::map<std::int64_t, std::int64_t> works_for; ///< the thread with ops that each helper thread works for, if
-                                                        ///< several threads have ops
+        std::map<std::int64_t, std::int64_t> works_for; ///< for each helper thread, the thread with ops for which it
+                                                        ///< works, if several threads have ops
 
         [[nodiscard]] bool count(std::int64_t thread) const {
             if (own == 0 || thread == 0 || thread == own) return true;
@@ -95,14 +95,14 @@ public:
     /// Systems may have several. None if nothing was launched.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const;
-    /// Maps each thread of a process without ops to the thread that it helps, based on the devices on which they launch
+    /// Maps each thread without ops in a process to the thread that it helps, based on the devices on which both launch
     /// work.
     [[nodiscard]] std::map<std::int64_t, std::int64_t> helpersOf(std::uint32_t file, std::int64_t process,
                                                                  const std::set<std::int64_t>& with_ops) const;
     /// All launches of a process that started work on the device, sorted by time.
     [[nodiscard]] std::span<const Launch> launches(std::uint32_t file, std::int64_t process) const;
 
-    /// Number of a track's process, as used in this class.
+    /// The number that this class uses for a track's process.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
     /// The thread number recorded in the file for a track of ranges or calls; 0 if unknown.
     [[nodiscard]] static std::int64_t threadOf(const Trace& trace, TrackId track);

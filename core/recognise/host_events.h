@@ -17,7 +17,7 @@ struct HostEvent {
     HostEventKind kind = HostEventKind::Forward;
     TimeNs at{0};           ///< time of the event on the host
     TimeNs host_end{0};     ///< end of the call on the host
-    GpuWork::Span work;     ///< work on the device, or on the host for CPU runs
+    GpuWork::Span work;     ///< work on the device or, in a CPU run, on the host
     bool linked = false;    ///< true if autograd computed gradients for it later; false for optimizers and
                             ///< buffers
     std::uint64_t call = 0; ///< for a transfer or collective: hash of its name, equal in all files
@@ -39,8 +39,8 @@ struct HostEvents {
 };
 
 /// The events of one file: kernels by their launches, or outermost operators if the host computes. All work that runs
-/// under autograd is a backward. In a trace without operators, this is all work launched by threads other than the one
-/// that launches transfers. `own_rank` is the global rank that wrote the file.
+/// under autograd is a backward. In a trace without operators, this includes all work launched by threads other than
+/// the one that launches transfers. `own_rank` is the global rank that wrote the file.
 [[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
                                     const JobControl& control);
 

@@ -4,7 +4,7 @@
 
 namespace bubblescope {
 
-/// True if a problem means that the trace originally had more content, or that part of it is unreliable.
+/// True if a problem means that content of the trace has been lost or is unreliable.
 [[nodiscard]] bool meansLostRecords(const Diagnostic& problem);
 
 } // namespace bubblescope

@@ -9,18 +9,18 @@
 
 namespace bubblescope {
 
-/// Numbers that a rule's matches do not contain. One entry per match, as in RuleMatches::matches.
+/// Numbers to add to a rule's matches. One entry per match, as in RuleMatches::matches.
 struct MatchNumbers {
-    std::vector<std::optional<std::int64_t>> step; ///< nullopt outside of all steps
+    std::vector<std::optional<std::int64_t>> step; ///< nullopt if the match is outside of all steps
     std::vector<std::int64_t> microbatch;
 };
 
-/// The step of a match is the recorded one, else that of the enclosing profiler step, else the number of earlier runs
-/// of the same op. Marks are hints. If the marks of a rank are missing, repeated or shifted relative to other ranks,
-/// its steps are derived from the recurrence of its ops and matched to the other ranks by time (problem "step-marks").
-/// Ops without a recorded micro-batch are numbered in order: the k-th forward of a chunk in a step is that of
-/// micro-batch k. Without marks, such a step ends with its optimizer, or otherwise after the backward of every forward
-/// of the first rank.
+/// The step of a match is the recorded one, else that of the enclosing profiler step, else the number of times that the
+/// same op ran before. Marks are hints. If the marks of a rank are missing, repeated or shifted relative to other
+/// ranks, its steps are derived from the recurrence of its ops and matched to the other ranks by time (problem
+/// "step-marks"). Ops without a recorded micro-batch are numbered in order: the k-th forward of a chunk in a step is
+/// that of micro-batch k. Without marks, such a step ends with its optimizer, or otherwise after the backward of every
+/// forward of the first rank.
 [[nodiscard]] MatchNumbers numberMatches(const RecognitionRule& rule, const RuleMatches& matches,
                                          const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                          DiagnosticLog& log);

@@ -16,10 +16,10 @@ namespace bubblescope {
 
 /// The result of matching an observed order.
 struct ScheduleMatch {
-    Schedule schedule;                  ///< schedule of the family, or the observed one, named "custom"
-    std::optional<Departure> departure; ///< from the closest family, unless one matches exactly
+    Schedule schedule;                  ///< the family's schedule, or else the observed one, named "custom"
+    std::optional<Departure> departure; ///< difference from the closest family, unless a family matches exactly
     std::string closest;
-    std::optional<Schedule> closest_order; ///< order of the closest family, unless one matches exactly
+    std::optional<Schedule> closest_order; ///< order of the closest family, unless a family matches exactly
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule, starting with the
@@ -39,9 +39,9 @@ struct OrderComparison {
 [[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
 /// Compares with every registry family and flavor at the order's p, m, v, starting with the recorded one. Families
-/// whose order depends on more parameters are tried at their defaults, then with observed values: op times (`costs`, if
-/// known), memory limits around the peak of activations, and the size of the first group. After a stop is requested in
-/// `control`, no further family is tried.
+/// whose order depends on more parameters are tried with their defaults, then with observed values: op times (`costs`,
+/// if known), memory limits around the peak of activations, and the size of the first group. After a stop is requested
+/// in `control`, no further family is tried.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {},
                                           const JobControl& control = {});
 
@@ -51,7 +51,7 @@ void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& c
 /// Counts and logs the steps whose order differs from the one that identified the schedule.
 [[nodiscard]] std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed,
                                             DiagnosticLog& log);
-/// Fills in confidence and evidence of a run with named ops. `others` of the `steps` steps ran in another order.
+/// Sets the confidence and evidence for a run with named ops. `others` of the `steps` steps ran in another order.
 void explainNamedOps(Explanation& explanation, std::int64_t steps, std::int64_t others);
 
 } // namespace bubblescope

@@ -14,11 +14,11 @@
 
 namespace bubblescope {
 
-/// The axes of a job's parallelism. Expert parallelism uses the same ranks as the other axes.
+/// The axes of a job's parallelism. Expert parallelism reuses the ranks of the other axes.
 enum class MeshAxis : std::uint8_t { Pipeline, Data, Context, Tensor, Expert };
 inline constexpr std::array<std::string_view, 5> kMeshAxisNames{"pp", "dp", "cp", "tp", "ep"};
 
-/// A number for each axis: the sizes of a mesh, or the coordinates of a rank.
+/// One number per axis: the sizes of a mesh, or the coordinates of a rank.
 struct MeshNumbers {
     std::array<int, kMeshAxisNames.size()> of{};
     [[nodiscard]] int at(MeshAxis axis) const { return of[static_cast<std::size_t>(axis)]; }

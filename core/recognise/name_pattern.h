@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Removes the number at the beginning of `text` and returns it. If there is none, changes nothing.
+/// Removes a number from the beginning of `text` and returns it. If `text` does not start with one, changes nothing.
 [[nodiscard]] inline std::optional<std::int64_t> takeNumber(std::string_view& text) {
     std::string_view rest = text;
     const auto number = takeNumber<std::int64_t>(rest);
@@ -29,7 +29,7 @@ namespace bubblescope {
     return true;
 }
 
-/// A property of an op that can be part of a name, an arg or a thread's name.
+/// A property of an op that a name, an arg or a thread's name can contain.
 enum class RuleField : std::uint8_t {
     Kind,
     MicrobatchId,
@@ -75,7 +75,7 @@ private:
         std::string text;
         RuleField field = RuleField::Kind;
         std::size_t of = 0;   ///< index of the op in a pair
-        std::size_t skip = 0; ///< for Maybe: index of the piece after its end
+        std::size_t skip = 0; ///< for Maybe: index of the piece after the optional part
     };
     class Matcher;
 

@@ -129,11 +129,11 @@ inline constexpr std::int64_t kMaxOwnCount = std::int64_t{1} << 30;
     return place.rank < kMaxOwnCount && place.replica < kMaxOwnCount && place.tensor_rank < kMaxOwnCount;
 }
 
-/// Reads the args of one record and stores the first error.
+/// Reads the args of one record and remembers the first error.
 template <class Args>
 class NativeRecordReader {
 public:
-    /// `args` is copied, which is cheap because it only references data.
+    /// Copies `args`, which is cheap because it only refers to data.
     explicit NativeRecordReader(Args args) : args_(std::move(args)) {}
 
     template <class To = int>
@@ -201,7 +201,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bo
     record.layer = in.count("layer");
 }
 
-/// The result is invalid if NativeRecordReader::wrong() is not empty.
+/// The result is unusable if NativeRecordReader::wrong() is not empty.
 template <class Args>
 [[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs start,
                                       TimeNs end) {

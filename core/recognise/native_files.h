@@ -20,8 +20,8 @@ namespace bubblescope {
 
 struct RecordOwner;
 
-/// The rank that owns a track of a native file (one written by Bubblescope). Taken from the name of the track's
-/// process, otherwise from the rank of the file.
+/// The rank that owns a track of a native file (one written by Bubblescope). Determined by the name of the track's
+/// process, otherwise by the rank of the file.
 [[nodiscard]] std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track);
 
 /// The records in a native file.
@@ -33,7 +33,7 @@ struct NativeMarks {
     };
     std::vector<Statement> statements; ///< information about the run that wrote the file, in order of time
     FoundOpPieces ops;                 ///< one piece per track
-    std::vector<EventGap> gaps;        ///< gaps of the ops timed by their kernels
+    std::vector<EventGap> gaps;        ///< the gaps around ops that are timed by their kernels
     std::int64_t by_events = 0;        ///< number of ops without kernels on ranks that recorded kernels
     Pieces<FoundComm> comm;            ///< one piece per track
     /// Rank, replica and tensor rank of the ranks that were omitted because they run the same stages as other ranks.

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-// Reduces peak memory while steps are assembled.
+// Lowers peak memory while steps are assembled.
 namespace bubblescope {
 
 /// Step number and replica.
 using StepKey = std::pair<std::int64_t, std::int64_t>;
 
-/// Counts the ops of each rank of a step, so that lists can be allocated with the right size. Uses 16 bytes per rank
-/// and step, plus some temporary memory. Not thread-safe.
+/// Counts each rank's ops in each step, so that lists can be allocated with the right size. Uses 16 bytes per rank and
+/// step, plus some temporary memory. Not thread-safe.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
@@ -34,7 +34,7 @@ public:
     void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
         if (list.capacity() == 0) list.reserve(take(step, owner));
     }
-    /// Memory in bytes, including spare capacity.
+    /// Memory use in bytes, including spare capacity.
     [[nodiscard]] std::size_t bytes() const { return counts_.capacity() * sizeof(Entry); }
 
 private:

@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// The gaps between the events around an op's work and the work itself.
+/// The gaps between an op's work and the events around it.
 struct EventGap {
     TimeNs begin{0}; ///< time from the event before the op to the op's first kernel
     TimeNs end{0};   ///< time from the end of the op's last kernel to the next event
@@ -26,12 +26,12 @@ class OwnKernels {
 public:
     explicit OwnKernels(const Trace& trace);
 
-    /// Reads the slices of a rank's track. Call it for all tracks of a rank before its ops. Returns false if the job is
-    /// stopped.
+    /// Reads the slices of a rank's track. Call it for all tracks of a rank before handling the rank's ops. Returns
+    /// false if the job is stopped.
     [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
     /// Sets the op's times to those of its kernels: from the start of the first to the end of the last. `device_idle`
-    /// is set to the time in between without work on the device, not counting waits for collectives. Returns the gaps
+    /// is set to the time in between in which the device did no work, excluding waits for collectives. Returns the gaps
     /// between the op's former and new times. For an op without kernels, returns nullopt and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 

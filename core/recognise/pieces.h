@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// A list in pieces, each in separate memory. Lists are joined without copying, and used pieces are freed individually.
+/// A list of pieces, each in separate memory. Lists are joined without copying, and used pieces are freed individually.
 /// A piece is a List with contiguous elements of type T.
 template <class T, class List = std::vector<T>>
 class Pieces {
@@ -45,7 +45,7 @@ class Pieces {
         friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
     private:
-        /// Moves to the start of this piece or of the next non-empty one; null after the last.
+        /// Moves to the start of this piece or, if it is empty, of the next non-empty one; null after the last.
         void enter() {
             while (piece_ < lists_->size() && (*lists_)[piece_].empty())
                 ++piece_;

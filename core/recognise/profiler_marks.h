@@ -26,7 +26,7 @@ struct Mark {
 
 /// The marks from PyTorch's profiler or from a framework's adapter in a file, sorted by start.
 struct ProfilerMarks {
-    /// The most specific kind of stepMarkNamed(). For an adapter, each range lasts from a mark to the next one.
+    /// The most specific kind of stepMarkNamed(). With an adapter, each range lasts from one mark to the next.
     std::vector<Mark> steps;
     std::vector<Mark> receives; ///< gloo:recv ranges from call to arrival, which may cross other scopes
     /// The values reported by the framework of a recorded job, see perfetto::kCaptureStates.
@@ -50,7 +50,7 @@ struct ProfilerMarks {
 /// Parses the number of layers per stage from a text such as "0:4,7:4"; empty if the text is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
-/// Reports files whose rank is guessed by ranksOfFiles(). Returns true if there are such files.
+/// Reports files whose rank ranksOfFiles() guesses. Returns true if there are such files.
 bool tellUnknownRanks(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -20,8 +20,8 @@
 
 namespace bubblescope {
 
-/// In extracts, replaces the rank of a file without a recorded rank, because the file's index in the trace is unknown
-/// until loading.
+/// In an extract, the rank of a file without a recorded rank, because the file's index in the trace is unknown until
+/// loading.
 inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 
 /// The raw slices of a trace, as accessed by extractors. Not thread-safe.
@@ -46,7 +46,7 @@ public:
     }
     /// All tracks, grouped by file. (In the trace itself, rows split off from a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
-    /// If a stop is requested, extractors return early with unspecified values.
+    /// After a stop is requested, extractors return early with unspecified values.
     [[nodiscard]] const JobControl& control() const;
 
     /// The work of devices. Computed on the first call and cached until forgetGpu().
@@ -70,7 +70,7 @@ public:
     }
     /// Records that the i-th file is damaged.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
-    /// True if a value in any extract could not be read. Data reported as missing may then exist.
+    /// True if a value in any extract could not be read. Data that was reported as missing may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
@@ -101,7 +101,7 @@ template <class Value, class Query>
 }
 
 /// Sets the file index in the value of an extract, and returns true if the value may be used for a query. This overload
-/// is for values without an index. Other values have overloads next to their fields().
+/// is for values without a file index. Other values have overloads next to their fields().
 template <class Value>
 void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
 template <class Value, class... Query>

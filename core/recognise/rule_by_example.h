@@ -21,7 +21,7 @@ struct OpExample {
     std::int64_t microbatch = 0;       ///< ignored for optimizers
     std::optional<std::int64_t> chunk; ///< if given
     std::optional<std::int64_t> stage; ///< if given
-    /// Name of the slice's arg with this value.
+    /// Name of the arg of the slice that has this value.
     std::function<std::optional<std::string>(std::int64_t value)> arg_with;
 };
 
@@ -34,9 +34,9 @@ struct TaughtOp {
     friend bool operator==(const TaughtOp&, const TaughtOp&) = default;
 };
 
-/// Generalises an example. The first number in the name that equals the micro-batch becomes {microbatch}; chunk and
-/// stage are replaced in the same way. Other numbers become *. Fields that are not in the name are searched for in the
-/// args. Errors: Usage if neither contains the micro-batch (or the chunk or stage, if specified).
+/// Generalises an example. The first number in the name that equals the micro-batch is replaced by {microbatch};
+/// likewise for chunk and stage. Other numbers become *. Fields that are not in the name are searched for in the args.
+/// Errors: Usage if neither contains the micro-batch (or the chunk or stage, if specified).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
 /// A rule created from labelled ops.
@@ -61,8 +61,8 @@ struct TaughtMatches {
 /// pattern, Cancelled.
 [[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
 
-/// The most likely source of the rank of each slice: the file if several files have matches, otherwise the process if
-/// several do, otherwise the thread.
+/// The most likely source of each slice's rank: the file if several files have matches, otherwise the process if
+/// several processes do, otherwise the thread.
 [[nodiscard]] RankSource likelyRankSource(const std::vector<TaughtMatches>& matches, const Trace& trace);
 
 } // namespace bubblescope

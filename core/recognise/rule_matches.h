@@ -31,7 +31,7 @@ struct RuleMatch {
     TimeNs end{0};
     std::int64_t pid = 0;   ///< process number of its track
     bool on_device = false; ///< true for a range that the profiler mirrored onto a device
-    bool spilled = false;   ///< true if on an extra track because it overlaps other slices of its thread
+    bool spilled = false;   ///< true if the slice is on an extra track because it overlaps others of its thread
     std::int64_t owner = 0;
     std::int64_t replica = 0;
     std::optional<std::int64_t> step;      ///< step, if the match contains it
@@ -41,7 +41,7 @@ struct RuleMatch {
     std::int64_t chunk_or_stage = 0;       ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
-    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the launched device work
+    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the device work launched in it
 
     [[nodiscard]] std::uint64_t row() const { return std::uint64_t{file} << 32 | track; }
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
@@ -52,7 +52,7 @@ struct RuleFinds {
     std::vector<RuleMatch> matches;      ///< by track, then start
     std::vector<std::string> names;      ///< names of the slices
     std::int64_t unlabelled = 0;         ///< number of matches omitted because of missing fields
-    std::int64_t other_tensor_ranks = 0; ///< number of threads omitted because they belong to further tensor ranks
+    std::int64_t other_tensor_ranks = 0; ///< number of threads omitted because they belong to other tensor ranks
 };
 [[nodiscard]] Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule);
 
@@ -62,8 +62,8 @@ struct RuleMatches {
     StringPool names;
     bool owners_are_files = false; ///< true if owners are the ranks of the files
 };
-/// `finds` has one entry per file in `files`. Counts omitted slices in the log, because the first rank of a
-/// tensor-parallel group represents the group.
+/// `finds` has one entry per file in `files`. Logs the number of omitted slices: the first rank of a tensor-parallel
+/// group stands for all.
 [[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
                                          std::span<const TraceFile> files, DiagnosticLog& log);
 

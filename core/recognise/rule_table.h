@@ -16,13 +16,13 @@
 
 namespace bubblescope {
 
-/// The source of a rank's number if neither name, arg nor thread contains it.
+/// The source of a rank's number if no name, arg or thread contains it.
 enum class RankSource : std::uint8_t {
     File,      ///< the rank of the file, or its index among the files
     Process,   ///< number of the process
     Processes, ///< rank of the file if recorded, otherwise index among the processes with ops
     Thread,    ///< number of the thread, counted from 1
-    Names,     ///< none: threads without a recorded rank are skipped
+    Names,     ///< no other source: threads without a recorded rank are skipped
 };
 
 /// One way in which traces name pipeline ops. Each rule is a row in the table of rules, which users extend with files
@@ -30,7 +30,7 @@ enum class RankSource : std::uint8_t {
 struct RecognitionRule {
     struct OpSpelling {
         NamePattern name;
-        std::vector<OpKind> kinds; ///< one; two for an overlapped pair; none if {kind} or an arg contains it
+        std::vector<OpKind> kinds; ///< one, or two for an overlapped pair; none if {kind} or an arg contains them
     };
     struct TransferSpelling {
         NamePattern name;
@@ -50,7 +50,7 @@ struct RecognitionRule {
     std::optional<NamePattern> process;                            ///< fields in names of processes
     RankSource rank = RankSource::File;
     bool one_stage_per_rank = false;        ///< false if traces contain chunks or stages
-    bool backward_splits = false;           ///< true: with separate weight gradients, backwards are input gradients
+    bool backward_splits = false;           ///< true: if W is separate, an op named backward is an input gradient
     [[nodiscard]] bool namesStages() const; ///< True if op names contain the stage instead of the chunk.
     /// True if op names contain no micro-batch, so that it is derived from their order.
     [[nodiscard]] bool numbersMicrobatches() const;

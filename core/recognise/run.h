@@ -33,7 +33,7 @@ struct Departure {
     Op observed;
 };
 
-/// The source of the pipeline, and the confidence in the result.
+/// Where the pipeline comes from, and the confidence in it.
 struct Explanation {
     /// "stated": in our own files; "annotations": ops are named in the trace; "inferred": from the order of compute and
     /// transfers; "given": by the user.
@@ -58,12 +58,12 @@ struct LoadOptions {
     std::vector<RecognitionRule> rules; ///< tried before the built-in rules
     TraceRules reading;                 ///< rules for the kind of each track and the rank of each file
     std::optional<Mesh> mesh;           ///< numbering of global ranks
-    /// The intended order of the steps, as an order or as a family. Sizes that are 0 are taken from the trace. The
+    /// The intended order of the steps, as an order or as a family. Sizes of 0 are replaced by those of the trace. The
     /// observed order is compared only with this schedule, which maps blocks to ops if ops are not annotated.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
     /// If not 0, reads only this many unpacked bytes in total from the beginnings of all files, which contain the first
-    /// steps. Data that is missing only for this reason is listed among the problems. Files that can only be read
+    /// steps. Data that is missing only because of this limit is listed among the problems. Files that can only be read
     /// completely are unusable.
     std::uint64_t first_bytes = 0;
 };
@@ -77,7 +77,7 @@ struct Run {
     std::optional<RunInfo> info;              ///< metadata from our own files
     Schedule schedule;                        ///< order of the steps; named "custom" if it is not the order of a
                                               ///< family
-    std::optional<Departure> departure;       ///< from the closest family, for a custom order
+    std::optional<Departure> departure;       ///< for a custom order: its departure from the closest family
     std::string closest;                      ///< name of that family, or of the user's schedule
     std::optional<Schedule> closest_order;    ///< order of that family or schedule
     Explanation explanation;
@@ -115,11 +115,11 @@ struct LoadedTrace {
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const LoadOptions& options = {});
 
-/// The checks and digests recorded in a run, whether or not its files contain ops.
+/// The checks and digests recorded in a run, even if its files contain no ops.
 struct RecordedChecks {
     std::vector<std::filesystem::path> files;
     CheckLog log;
-    std::optional<RunInfo> info; ///< information about the run from the files
+    std::optional<RunInfo> info; ///< information about the run that its files contain
     std::vector<Diagnostic> problems;
 };
 

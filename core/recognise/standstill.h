@@ -10,12 +10,12 @@
 
 namespace bubblescope {
 
-/// The end of a recorded job that was stopped because it made no progress.
+/// The final state of a recorded job that was stopped because it made no progress.
 struct Standstill {
     struct StandingRank {
         Rank rank;
-        std::vector<std::string> last; ///< latest actions of the rank in the step, oldest first
-        std::string waits_in;          ///< blocked send or receive of the rank; empty if none
+        std::vector<std::string> last; ///< the rank's latest actions in the step, oldest first
+        std::string waits_in;          ///< the rank's blocked send or receive; empty if there is none
         TimeNs waited{0};
     };
     std::vector<StandingRank> ranks; ///< by rank

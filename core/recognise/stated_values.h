@@ -16,8 +16,8 @@ namespace bubblescope {
 using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
 /// The values reported by the framework of a recorded job about its steps, combined over all ranks. The first rank of a
-/// tensor- or context-parallel group represents the group. Empty if nothing is reported, or if a process that has raw
-/// slices failed.
+/// tensor- or context-parallel group stands for the group. Empty if nothing is reported, or if reading the raw slices
+/// failed.
 [[nodiscard]] StepValueMap statedValues(const Run& run);
 
 /// The values that the framework reports in one file, by step index.

@@ -54,7 +54,7 @@ struct StepAccounting {
     std::int64_t early_starts = 0;        ///< number of units that started before their recorded input arrived
 };
 
-/// The planned order of a step, if the step ran in a different order.
+/// The planned order of a step that ran in a different order.
 struct PlannedReplay {
     bool fits = true;                 ///< false if the plan's ops differ from the step's
     std::optional<StepReplay> replay; ///< empty if the step ran as planned or the plan does not fit
@@ -70,15 +70,15 @@ struct PlannedReplay {
                                          const StepReplay& replay, const PlannedReplay& planned,
                                          const UnitTimes& usual);
 
-/// A run whose order differs from the closest family's departs from this family if at least this fraction of its ops
-/// has the same predecessor in both orders. Otherwise the run has a custom order.
+/// Minimum fraction of a run's ops that must have the same predecessor as in the closest family's order for the run to
+/// count as a departure from that family. Below this fraction, the run has a custom order.
 inline constexpr double kDepartureFraction = 0.75;
 
 /// The planned order of a run's steps: the closest family's order if the steps follow it, possibly with departures;
 /// otherwise the first step's order. Valid as long as the run exists. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
-/// Information about a run's steps that the timelines do not contain, without re-executed work. `clock_error` is the
+/// Information about a run's steps that the timelines do not contain, excluding re-executed work. `clock_error` is the
 /// maximum error between the clocks of two ranks.
 [[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 

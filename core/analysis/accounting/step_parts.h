@@ -28,7 +28,7 @@ struct OpParts {
 /// much to count as a slowdown of the step. Smaller differences are jitter.
 inline constexpr double kLeastSlowdown = 0.005;
 
-/// The times of a step's graph, split by cause. Only this class defines the times of a replay without a cause. Stores
+/// The times of a step's graph, split by cause. The times of every replay without a cause come from this class. Stores
 /// references to the objects passed to the constructor.
 class StepParts {
 public:

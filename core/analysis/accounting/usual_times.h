@@ -68,7 +68,7 @@ public:
     /// are measured in the other steps. Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
-    /// As above but faster; `samples` must be those of the steps.
+    /// Same as above, but faster; `samples` must have been taken from these steps.
     UsualTimes(std::span<const StepTimeline> steps, std::span<const StepSamples> samples,
                const StepSelection& selection);
 
@@ -76,7 +76,7 @@ public:
         TimeNs typical{0};  ///< typical time of this kind of op or pair: the median over all stages, at most the mean
                             ///< over all stages
         TimeNs usual{0};    ///< usual time of this kind on this stage (and sequence slice)
-        bool known = false; ///< true if the times depend only on the order of the rank's ops
+        bool known = false; ///< true if both times are the same for all steps with this order of ops
     };
     /// The times of the op at `index` of a rank's list, or of the pair that starts there. For optimizer ops and ops
     /// whose chunk or slice does not exist, these are the op's measured time, and `known` is false.

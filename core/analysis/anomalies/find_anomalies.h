@@ -31,10 +31,10 @@ struct AnomalyInput {
     const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
     std::vector<TimeNs> communication =
-        {}; ///< time saved per step without any communication, according to the accounting
+        {}; ///< time that each step would save without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
-    /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with them;
-    /// problems in the first ones have already been reported.
+    /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with these,
+    /// whose problems have already been reported.
     std::size_t reference = 0;
 
     /// Index of the step for which the costs of lasting faults are reported.
@@ -77,14 +77,14 @@ using Anomalies = std::vector<Anomaly>;
 [[nodiscard]] Sentence nameRank(int replica, Rank rank, int replicas);
 
 // The following functions each search for a group of kinds and append what they find.
-/// Compares replicas, ranks, and each rank with its earlier steps.
+/// Compares replicas with each other, ranks with each other, and each rank's steps with its earlier ones.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Compares ranks that share a stage.
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
 /// Examines only ranks that are not stragglers and do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Returns the relative times of micro-batches, by step of the run, see microbatchLevels(); empty if all micro-batches
-/// take similar times.
+/// Returns the relative times of micro-batches for each step of the run, see microbatchLevels(); empty if all
+/// micro-batches take similar times.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);
 /// Skips ops of ranks and steps with findings from the functions above. `levels` is the result of findDataImbalance(),
@@ -93,17 +93,17 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std:
                  Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
-/// Excludes the cost of slow links, which were found above.
+/// Excludes the cost of slow links, which findSlowLinks() reports.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
-/// Excludes optimizers and the exchange of gradients, which were found above.
+/// Excludes optimizers and the exchange of gradients, which other functions report.
 void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
-                     Anomalies& found); ///< order-departure, missing, duplicate, out of place
+                     Anomalies& found); ///< departures from the order; missing, duplicate and misplaced ops
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
-/// Sends that waited behind a receive of their rank; same kind as findBlockingReceives(). Needs both ends of transfers.
+/// Sends queued behind a receive of their rank; same kind as findBlockingReceives(). Needs both sides of transfers.
 void findQueuedSends(const AnomalyInput& input, Anomalies& found);
-void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses the findings above as possible causes
+void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses earlier findings as possible causes
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
@@ -119,7 +119,7 @@ void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-
 /// Anomalies of ops and transfers in steps. The run may be part of a longer run.
 [[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
 /// Adds anomalies of the complete run to those of its steps, and sorts all of them by total cost. Anomalies without a
-/// known cost come last. Does not need the ops of the steps.
+/// known cost come last. The steps need not have their ops.
 void findInWholeRun(const AnomalyInput& input, Anomalies& found);
 
 /// Calls the two functions above, in that order.

@@ -24,15 +24,15 @@ public:
     void addAll(std::span<const StepTimeline> steps, std::optional<int> replica, TimeNs cost, int from = 0);
 
     void merge(const Cases& more);
-    /// Discards cases in steps before this index.
+    /// Discards cases in steps with a smaller index.
     void dropBefore(std::size_t step) { steps_.erase(steps_.begin(), steps_.lower_bound(step)); }
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     [[nodiscard]] TimeNs total() const;       ///< over all steps
-    /// Examines the steps of one replica or of all. If several replicas ran the same step number, the most expensive
-    /// one counts. The finding is considered to be continuing until twice the mean distance between cases has passed.
-    /// Without cases, Occurrence::cases is 0.
+    /// Examines the steps of one replica, or of all replicas. If several replicas ran the same step number, the most
+    /// expensive one counts. The finding is considered to be continuing until twice the mean distance between cases has
+    /// passed. Without cases, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -61,7 +61,7 @@ void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 /// none. `shape` can be any step of the run.
 [[nodiscard]] std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly);
 
-/// A command line that shows more about a finding of the trace in these files; empty if there is none.
+/// A command line that shows more about a finding in the trace in these files; empty if there is none.
 [[nodiscard]] std::string commandThatShows(const StepTimeline& shape, const Anomaly& anomaly, std::string_view files);
 
 } // namespace bubblescope

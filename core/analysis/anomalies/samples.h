@@ -81,7 +81,7 @@ public:
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
     [[nodiscard]] std::size_t count(std::size_t group) const { return counts_[group]; }
     [[nodiscard]] int replicas() const { return replicas_; }
-    /// The number of steps per replica that medians are computed over: the steady ones, or all if there are none.
+    /// The number of steps per replica from which medians are computed: the steady ones, or all if there are none.
     [[nodiscard]] std::size_t medianSteps() const;
 
     /// The place of a group, which is its index within the replica.
@@ -89,7 +89,7 @@ public:
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a rank's ops that are used for medians. 8 bytes per op; linear in the ops of the rank.
+    /// The durations that are used for the medians of a rank's ops. 8 bytes per op; linear in the ops of the rank.
     [[nodiscard]] PlaceDurations ofRank(Rank rank) const;
     [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< number of samples
     [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
@@ -104,7 +104,7 @@ public:
             if (rank.index() < step_begin_[s + 1] - step_begin_[s]) visit(rows_[step_begin_[s] + rank.index()]);
         }
     }
-    /// Memory in bytes, including spare capacity.
+    /// Memory use in bytes, including spare capacity.
     [[nodiscard]] std::size_t bytes() const;
 
 private:
@@ -136,7 +136,7 @@ private:
 /// The op that a sample in this row belongs to.
 [[nodiscard]] const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample);
 
-/// Default number of evenly spaced values to keep from a list, for tests whose cost grows faster than linearly.
+/// Default number of evenly spaced values to keep from a list, for tests whose cost grows more than linearly.
 inline constexpr std::size_t kMostThinned = 2000;
 [[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = kMostThinned);
 
@@ -205,7 +205,7 @@ public:
 
     /// The time that the step saves if its ops, except optimizers, take `time(rank, op)`; negative if the step gets
     /// longer. The times of a pair's halves are not known separately: each lasts as long as the pair. If a half would
-    /// be faster by some time, the pair becomes faster by half of that time. The sum is right for a stage or a rank,
+    /// be faster by some time, the pair becomes faster by half of that time. The sum is correct for a stage or a rank,
     /// which runs both halves.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// As above, if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
@@ -214,11 +214,11 @@ public:
     /// As above, without the time that `spent(rank, interval on the step's clock)` returns for ops and for the waits
     /// before the ops.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
-    /// As above, for steps in which transfers of activations, or those of gradients, take no time.
+    /// As above, if transfers of activations, or transfers of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
-    /// As above, for steps in which the transfers selected by `chosen(unit, input index)` take at most `most`.
+    /// As above, if the transfers selected by `chosen(unit, input index)` take at most `most`.
     template <class Chosen>
     [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
 

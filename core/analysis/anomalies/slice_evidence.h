@@ -32,7 +32,7 @@ struct KernelSums {
 
 /// Data from a run's raw slices that the search for anomalies needs.
 struct SliceEvidence {
-    ActivityOfRanks activities; ///< for ranks with a separate file that names activities
+    ActivityOfRanks activities; ///< only for ranks with a separate file that names activities
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
     std::vector<std::optional<double>> memory_peaks; ///< see MemoryUse::peaks
     std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty if no ranks share a stage

@@ -96,11 +96,11 @@ public:
     using Iterator = AttributedBubbleIterator;
 
     AttributedBubbles() = default;
-    /// `begin`: index of each rank's first bubble, then the number of bubbles. Every bubble must then be set().
+    /// `begin`: index of each rank's first bubble, then the number of bubbles. Call set() for every bubble afterwards.
     explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
         resizeLarge(packed_, begin_.back());
     }
-    /// AttributedBubble::rank is implied by the place. Several threads may set different places.
+    /// AttributedBubble::rank is derived from the place. Several threads may set different places.
     void set(std::size_t place, const AttributedBubble& bubble);
     /// Attributes all waits to the schedule.
     void acquit();
@@ -126,7 +126,7 @@ private:
         TimeNs start;
         TimeNs end;
         TimeNs usual;
-        std::int64_t excess; ///< 8 × the excess of the cause, plus its kind
+        std::int64_t excess; ///< 8 × the cause's excess + the cause's kind
         UnitIndex before;
         UnitIndex unit; ///< unit of the cause; kNoUnit if there is none
     };
@@ -159,14 +159,14 @@ struct RootCause {
     std::optional<Chunk> chunk;    ///< for a slow stage
     std::int64_t count = 0;        ///< number of ops, transfers or late starts that contribute
     TimeNs excess{0};              ///< total time above usual
-    TimeNs waits{0};               ///< part of all ranks' waiting time above usual that is due to this cause
+    TimeNs waits{0};               ///< part of all ranks' excess waiting time that is due to this cause
     TimeNs saves{0};               ///< time that the step saves without this excess, computed by a replay
     std::vector<TimeNs> idle;      ///< reduction of each rank's bubble in that replay; negative if the bubble grows
 };
 
 struct StepAttribution {
     AttributedBubbles bubbles;
-    std::vector<RootCause> ranking; ///< causes of the most waiting, at most kMaxRootCauses; sorted by `saves`
+    std::vector<RootCause> ranking; ///< causes with the most waiting time, at most kMaxRootCauses; sorted by `saves`
     TimeNs usual{0};                ///< part of all bubbles that is due to the schedule
     TimeNs attributed{0};           ///< remaining time with a known cause
     TimeNs unexplained{0};          ///< remaining time without a known cause
@@ -174,14 +174,14 @@ struct StepAttribution {
 inline constexpr std::size_t kMaxRootCauses = 6;
 
 /// Follows each wait back along the chain of latest predecessors to the point where it meets the rank's own chain.
-/// Everything on the chain after that point caused the wait. The time by which the wait exceeds the wait at typical
-/// times is attributed in proportion to the excess on that part. Linear in units, apart from a logarithm to find the
-/// meeting point. `observed`, `replay` and `usual` must belong to the step.
+/// The units and transfers after that point caused the wait. The time by which the wait exceeds the wait at typical
+/// times is divided among them in proportion to their excess. Linear in units, apart from the logarithmic search for
+/// the meeting point. `observed`, `replay` and `usual` must belong to the step.
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 
-/// The attributed bubble that covers most of an interval of a rank (relative to the start of the step), if any. Waits
-/// are also split at ops on other streams, so a bubble may contain several waits. Linear in the rank's bubbles.
+/// The attributed bubble that covers most of an interval of a rank (relative to the start of the step), if any. An op
+/// on another stream also splits a wait, so a bubble may contain several waits. Linear in the rank's bubbles.
 [[nodiscard]] std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
                                                              const TimeInterval& interval);
 

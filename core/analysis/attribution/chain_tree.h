@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// The units of a step as a tree. The parent of a unit is the predecessor that it waited for last. Units that waited
-/// for no other unit are children of the start of the step (kNoUnit). The path up from a unit is therefore the chain of
-/// ops and transfers that led to it.
+/// The units of a step as a tree. The parent of a unit is the predecessor that it waited for last. Units that did not
+/// wait for another unit are children of the start of the step (kNoUnit). The path up from a unit is therefore the
+/// chain of ops and transfers that led to it.
 ///
 /// Each unit has a non-negative weight. Uses jump pointers as in Myers, "An applicative random-access stack" (1983),
 /// one per node, so that a path of n units takes log n jumps.

@@ -12,7 +12,7 @@ namespace bubblescope {
 struct PathSegment {
     enum class Kind : std::uint8_t {
         Op,
-        Transfer, ///< transfer to the unit's rank, or a send that blocked this rank
+        Transfer, ///< transfer to the unit's rank, or a blocking send by that rank
         Delay,    ///< the unit could have started but did not
     };
     Kind kind = Kind::Op;
@@ -21,7 +21,7 @@ struct PathSegment {
     TimeNs end{0};
 };
 
-/// A chain of ops and transfers from the start of the step to its end, each of which started when the previous one
+/// A chain of ops and transfers from the start to the end of the step, in which each started when the previous one
 /// ended. This chain determines the step time. The segments are contiguous and disjoint, so they sum to the wall time.
 struct CriticalPath {
     std::vector<PathSegment> segments; ///< in order of time; no segment is empty
@@ -30,8 +30,8 @@ struct CriticalPath {
     TimeNs delays{0};
     /// Delays on the path, by cause: Communication, Peer, Replay, LateStart; Unknown for delays without a record.
     PerCause<TimeNs> delayed{};
-    /// Time by which each unit could have ended later without making the step longer, if everything else were
-    /// unchanged. 0 on the critical path.
+    /// Time by which each unit could have ended later, with all else unchanged, without making the step longer. 0 on
+    /// the critical path.
     std::vector<TimeNs> slack;
 };
 

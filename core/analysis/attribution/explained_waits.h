@@ -16,8 +16,8 @@ namespace bubblescope {
 /// The bubbles of a step, each explained by the excess on the chains of units that led to it. Also contains, per unit,
 /// the fraction of its excess that causes these bubbles. explained_waits.cpp describes the method.
 ///
-/// Stores a reference to a StepExcess, which must outlive the object. Linear in units, apart from a logarithm per
-/// bubble. Call from one thread. explain() uses all cores, sumShares() one, so that other work can run in parallel.
+/// Stores a reference to a StepExcess, which must outlive the object. Linear in units, apart from a logarithmic search
+/// per bubble. Call from one thread. explain() uses all cores, sumShares() one, so that other work can run in parallel.
 class ExplainedWaits {
 public:
     explicit ExplainedWaits(const StepExcess& excess) : excess_(excess), graph_(excess.graph()) {}
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
     /// Like ofOp(), for the unit's late start and for the transfer of its latest input.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
-    /// Moves out the buffer with the ends at typical times, for reuse. explain() needs the buffer, later calls do not.
+    /// Moves out the buffer with the ends at typical times, for reuse. Call it after explain(), which needs the buffer.
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
 
 private:
@@ -51,7 +51,7 @@ private:
 
         [[nodiscard]] TimeNs unexplained() const { return bubble.end - bubble.start - bubble.usual - attributed; }
     };
-    /// Index ranges of bubbles, one per piece of units, so that each thread explains the bubbles before its units.
+    /// Index ranges of bubbles, one per piece of the units, so that each thread explains the bubbles before its units.
     /// Bubbles are listed by rank, while neighbouring units are adjacent in all other lists.
     struct BubblePlaces {
         std::vector<std::size_t> next;   ///< next bubble, per piece and rank
@@ -81,7 +81,7 @@ private:
     TaskTimes typical_ends_; ///< ends at typical times
     TimeNs typical_length_{0};
     ListToFill<Share> common_;          ///< shares for the wait before each unit, from explain() to sumShares()
-    std::vector<Wait> behind_;          ///< waits after the last units of ranks
+    std::vector<Wait> behind_;          ///< each rank's wait after its last unit
     ListToFill<double> fraction_;       ///< sum, per unit, of the fractions to which the unit's excess is attributed
     ListToFill<double> start_fraction_; ///< like `fraction_`, but for the late start, from the wait before the unit
 };

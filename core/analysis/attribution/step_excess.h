@@ -19,7 +19,7 @@ inline constexpr std::array kDelayKinds{RootCauseKind::InTransfer, RootCauseKind
 /// The typical times of a step's units and transfers, and the excess over them: in a unit's duration, in the transfer
 /// of its latest input, and in its start.
 ///
-/// Construction takes time linear in units and handles transfers in both directions in parallel. Queries take constant
+/// The constructor is linear in units and handles the transfers of both directions in parallel. Queries take constant
 /// time. Stores references to the observed step and the usual times, which must outlive the object. Thread-safe.
 class StepExcess {
 public:
@@ -32,7 +32,7 @@ public:
 
     /// The typical duration of each unit.
     [[nodiscard]] std::span<const TimeNs> typical() const { return typical_; }
-    /// Typical transfer time; 0 if there are no such transfers.
+    /// Typical time of the transfers in this direction; 0 if there are none.
     [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }
 
     /// The excess of a unit's duration over its typical duration.
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] Longer longerAt(std::size_t unit) const {
         const TimeNs real = graph_.end[unit] - graph_.start[unit];
         const TimeNs typical = typical_[unit];
-        // A fast op on a slow stage reduces the stage's excess; the same applies to a slow op on a fast stage.
+        // A fast op on a slow stage lowers the stage's excess, and a fast stage lowers the excess of its slow ops.
         const TimeNs over = std::max(TimeNs{0}, real - typical);
         const bool work = graph_.kind[unit] != OpKind::Optimizer;
         const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};
@@ -64,7 +64,7 @@ public:
     }
     /// All delays per unit; empty if there are none.
     [[nodiscard]] const std::vector<TimeNs>& delays() const { return delays_; }
-    /// Like delays(), restricted to one kind.
+    /// Like delays(), but only those of one kind.
     [[nodiscard]] const std::vector<TimeNs>& delaysOf(RootCauseKind kind) const {
         switch (kind) {
         case RootCauseKind::InTransfer: return parts_.communication;

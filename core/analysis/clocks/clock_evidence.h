@@ -32,10 +32,10 @@ using ClockOfRank = std::map<RankKey, RankClock>;
 /// Number of ranks with ops in each file.
 [[nodiscard]] std::map<std::uint32_t, int> ranksPerFile(const ClockOfRank& clocks);
 
-/// Points in time, with the keys that each point supports.
+/// Points in time, with the keys for which each point counts.
 struct InstantQuery {
     std::map<std::int64_t, std::vector<std::uint32_t>> keys_at; ///< by time in ns
-    std::uint32_t keys = 0;                                     ///< number of keys: 0 … keys − 1
+    std::uint32_t keys = 0;                                     ///< number of keys, which are 0 … keys − 1
 };
 /// For each key, the number of its points at which a slice of the file starts or ends.
 using InstantVotes = std::vector<std::int64_t>;
@@ -87,7 +87,7 @@ struct MatchedCollective {
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
-/// Number of possible ops that start or end at each time. Stored in extracts under this key for
+/// For each time, the number of possible ops that start or end then. Extracts store these numbers under this key, for
 /// rankFiles().
 using FileInstants = std::map<std::int64_t, std::int64_t>;
 inline constexpr std::string_view kInstantsKey = "instants of ops";

@@ -47,7 +47,7 @@ struct BoundPoint {
 
 /// The upper bounds that can touch a line: the lower convex hull, sorted by place. O(n log n).
 [[nodiscard]] std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points);
-/// As above, for lower bounds: the upper convex hull.
+/// The lower bounds that can touch a line: the upper convex hull.
 [[nodiscard]] std::vector<BoundPoint> tightestLower(std::vector<BoundPoint> points);
 
 } // namespace bubblescope

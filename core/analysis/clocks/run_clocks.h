@@ -15,7 +15,7 @@ namespace bubblescope {
 /// Option for converting a run's times to one clock before the analysis.
 enum class ClockUse {
     Auto,  ///< only if files are from different hosts or events contradict the recorded clocks
-    Align, ///< always; each rank on an unknown host is assumed to have a separate clock
+    Align, ///< always; each rank whose host is unknown is assumed to have a separate clock
     Off,   ///< never
 };
 
@@ -52,11 +52,11 @@ struct RunClocks {
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< clock exchanges performed and recorded by the run
-    TimeNs residual{0};           ///< amount by which events contradict each other regardless of the offsets
+    TimeNs residual{0};           ///< amount by which events contradict each other for any offsets
     TimeNs moved{0};              ///< largest correction of a time stamp
     std::vector<RankClock> ranks; ///< by replica, then rank
 
-    /// Maximum clock error between two ranks of one step. Smaller time differences are meaningless.
+    /// Maximum error between the clocks of two ranks in one step. Smaller time differences are meaningless.
     [[nodiscard]] TimeNs bound() const;
     /// The times at which clocks were set, sorted by rank and time. Several ranks may share a clock.
     [[nodiscard]] std::vector<ClockStep> steps() const;
@@ -67,8 +67,8 @@ struct ClockOptions {
     ClockLimits limits;
     TimeNs collective_spread{50'000};   ///< maximum time between the first and the last member leaving a collective;
                                         ///< see addCollectives()
-    TimeNs tolerance{10'000};           ///< maximum contradiction for which recorded clocks are trusted
-    TimeNs largest_residual{1'000'000}; ///< maximum contradiction between events for which clocks can be related
+    TimeNs tolerance{10'000};           ///< maximum contradiction up to which recorded clocks are trusted
+    TimeNs largest_residual{1'000'000}; ///< maximum contradiction between events up to which clocks can be related
 };
 
 /// Estimates the relation between the clocks of a run's ranks from its transfers, the order of its ops, collectives in

@@ -34,7 +34,7 @@ struct ClockLimits {
 
 /// The offset of a clock after the clock was set, see solveSteppedClocks().
 struct ClockSpan {
-    TimeNs from{0};   ///< start on the clock itself; a time that the clock showed twice counts as the earlier one
+    TimeNs from{0};   ///< start on the clock itself; if the clock showed a time twice, its first occurrence counts
     TimeNs within{0}; ///< uncertainty: the clock was set at `from` plus or minus this time
     TimeNs offset{0}; ///< as in ClockFit
     double drift = 0;
@@ -47,13 +47,13 @@ struct ClockFit {
     TimeNs offset{0};               ///< time shown by the clock minus time shown by the reference
     double drift = 0;               ///< nanoseconds gained per nanosecond; 0 if a constant offset explains the events
     TimeNs bound{0};                ///< maximum error of the difference to the reference, at any time during the events
-    TimeNs residual{0};             ///< amount by which the group's events contradict each other regardless of the
+    TimeNs residual{0};             ///< amount by which the group's events contradict each other for any
                                     ///< offsets
     std::vector<ClockSpan> later{}; ///< spans after the clock was set, sorted by `from`
 
     /// Converts a time of this clock to the reference clock.
     [[nodiscard]] TimeNs toReference(TimeNs shown) const;
-    /// The inverse of toReference(); exact, or accurate to a nanosecond if there is drift.
+    /// The inverse of toReference(): exact without drift, otherwise accurate to a nanosecond.
     [[nodiscard]] TimeNs fromReference(TimeNs time) const;
 };
 
@@ -71,8 +71,8 @@ struct ClockFit {
 /// If no lines satisfy all precedences, the precedences are relaxed by the smallest amount that permits a solution (the
 /// residual), and by twice that for the bound.
 ///
-/// Two clocks are in one group if bounds lead from each clock to the other. Returns one entry per clock. Takes time to
-/// sort the events, plus time proportional to clocks × pairs.
+/// Two clocks are in one group if bounds lead from each clock to the other. Returns one entry per clock. Takes the time
+/// to sort the events, plus time proportional to clocks × pairs.
 [[nodiscard]] std::vector<ClockFit> solveClocks(int clocks, std::span<const Precedence> precedences,
                                                 std::span<const Coincidence> coincidences,
                                                 const ClockLimits& limits = {});

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Both sides of a recorded transfer in a step. The spans are in the step, which must outlive this object.
+/// Both sides of a recorded transfer in a step. The spans belong to the step, which must outlive this object.
 struct MatchedTransfer {
     Rank from;
     Rank to;
@@ -48,7 +48,7 @@ private:
     };
     /// The result of matching a rank's records.
     struct Found {
-        bool wanted = true;      ///< true if all records were stored in the table
+        bool wanted = true;      ///< true if all of the rank's records were stored in the table
         std::int32_t slices = 1; ///< number of sequence slices; slices beyond those of the table are not stored
     };
     [[nodiscard]] std::int32_t fill(const StepTimeline& step);
@@ -75,7 +75,7 @@ enum class OpOrder {
 };
 
 /// Adds evidence from a step about the ranks' clocks: the receive of a transfer does not end before its send starts.
-/// For transfers not recorded on both sides, the order of ops is used instead. `clock_of_rank` has one entry per rank.
+/// The order of ops is used for transfers that were not recorded on both sides. `clock_of_rank` has one entry per rank.
 StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& clock_of_rank, OpOrder op_order,
                               std::vector<Precedence>& into);
 

@@ -6,7 +6,7 @@
 
 namespace bubblescope {
 
-/// A rank whose op times all changed by the same factor, as on a slower device.
+/// A rank whose ops all changed by the same factor, as on a slower device.
 struct RankFactor {
     int replica = 0;
     int rank = 0;
@@ -15,8 +15,8 @@ struct RankFactor {
     bool alone = false;
 };
 
-/// The rank whose ops changed most, if its forwards and backwards changed by the same factor. None otherwise, or if too
-/// few steps were compared.
+/// The rank whose ops changed most, if its forwards and backwards changed by the same factor. None if they did not, or
+/// if too few steps were compared.
 [[nodiscard]] std::optional<RankFactor> rankFactor(const RunComparison& comparison);
 
 } // namespace bubblescope

@@ -13,11 +13,11 @@
 namespace bubblescope {
 
 struct CompareLimits {
-    /// Probability of reporting any change between runs that do not differ. Four fifths of it are used for groups of
+    /// Probability of reporting any change between runs that do not differ. Four fifths of this are used for groups of
     /// ops, one fifth for single ops.
     double alpha = 0.05;
-    /// Minimum change to report. For steps, idle time and single ops, a fraction of the step; for other measures, a
-    /// fraction of the measure.
+    /// Minimum change to report, as a fraction of the step (for steps, idle time and single ops) or of the measure (for
+    /// other measures).
     double least_share = 0.005;
 };
 
@@ -58,7 +58,7 @@ struct RunComparison {
     std::vector<OrderChange> order_changes; ///< differences between typical orders, by rank; only for Matching::ByRank
     std::size_t compared_groups = 0;
     std::size_t compared_ops = 0;
-    std::size_t unmatched = 0; ///< number of measures that are missing in some step of one run
+    std::size_t unmatched = 0; ///< number of measures that are missing from a step of either run
 };
 
 /// Compares two runs measure by measure, using relabellingTest(). Both runs must have steps (loadRun() never returns a

@@ -16,7 +16,7 @@ namespace bubblescope {
 enum class Subject : std::uint8_t {
     Step,       ///< time of the pipeline window
     RankBubble, ///< idle time of a rank
-    Bubble,     ///< part of a rank's idle time at one position, as observed
+    Bubble,     ///< the part of a rank's idle time that was observed at one position
     StageWork,  ///< total time of the F, B, I and W ops of a stage
     OpGroup,    ///< median time of ops of one kind, chunk and phase
     Transfer,   ///< median time of transfers from one rank to another, after both sides posted them
@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// A value in nanoseconds and its number of occurrences per step. The total cost of a change is their product.
+/// A value in nanoseconds, and how often it occurs per step. The total cost of a change is their product.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;
@@ -56,7 +56,7 @@ using StepMeasures = std::map<MeasureKey, Measured>;
 enum class Matching : std::uint8_t {
     ByRank,  ///< op by op, for equal p, v and placement
     ByStage, ///< stage by stage, for equal numbers of stages on different ranks
-    InTotal, ///< in all other cases: only steps and idle time
+    InTotal, ///< otherwise: only steps and idle time
 };
 
 /// All measures of one step. `timelines` has one entry per replica that ran the step.

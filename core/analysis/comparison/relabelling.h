@@ -21,15 +21,15 @@ struct StepTable {
 };
 
 struct RelabellingLimits {
-    std::size_t exhaustive = 5'000; ///< maximum number of relabellings for which all are tried
+    std::size_t exhaustive = 5'000; ///< maximum number of possible relabellings up to which all of them are tried
     std::size_t random = 4'999;     ///< number of random relabellings otherwise
     std::size_t at_least = 999;     ///< minimum number of random relabellings, even if `budget` allows fewer
     double budget = 1e9;            ///< maximum number of values to read
     unsigned seed = 1;              ///< fixed, so that results are reproducible
 };
 
-/// Returns the p-value per measure, adjusted for the number of measures. This is the probability that a random
-/// assignment of steps to the two runs yields a difference this large in this measure or in one that differs less.
+/// Returns the p-value per measure, adjusted for the number of measures. It is the probability that randomly assigning
+/// steps to the two runs gives a difference this large in this measure or in one that differs less.
 ///
 /// Steps are the units. Step-to-step variation (clocks, data) affects many ops of a step in the same way, so ops are
 /// not independent. Steps are assumed to be independent. The statistic is the difference of means divided by its

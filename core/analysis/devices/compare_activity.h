@@ -10,7 +10,7 @@ namespace bubblescope {
 
 enum class ActivityPart : std::uint8_t { Time, Compute, ExposedCommunication, HiddenCommunication, Copies, Idle };
 
-/// Part of the time of the typical step or of a device, in two traces without a pipeline.
+/// A part of the typical step's or a device's time, in two traces without a pipeline.
 struct ActivityChange {
     bool of_step = false; ///< true for the typical step of all files, false for a device
     std::int64_t rank = 0;
@@ -22,8 +22,8 @@ struct ActivityChange {
     double share_b = 0;
 };
 
-/// Compares the typical steps, if both traces mark steps, and then the devices. Devices with equal rank and name are
-/// compared, otherwise devices at the same position in the order. A device that is missing from one trace is omitted.
+/// Compares the typical steps, if both traces mark steps, and then the devices. Devices are matched by rank and name
+/// or, failing that, by their position in the order. A device that is missing from one trace is omitted.
 [[nodiscard]] std::vector<ActivityChange> compareActivity(const std::vector<FileActivity>& a,
                                                           const std::vector<FileActivity>& b);
 

@@ -15,7 +15,7 @@
 // The work of devices in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers
 // can be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
 // time with at least one kernel that does transfer data between ranks (core/recognise/communication.h). Memory is time
-// with at least one copy or memset. A device is idle between its first and last work while it runs none of these.
+// with at least one copy or memset. A device is idle when it runs none of these between its first and its last work.
 // Unlike in HolisticTraceAnalysis, synchronisation is not work.
 namespace bubblescope {
 
@@ -23,11 +23,11 @@ namespace bubblescope {
 struct IdleTimes {
     TimeNs host{0};  ///< the host launched the next work after the previous work had ended
     TimeNs gaps{0};  ///< shorter than kShortGap: time that the device needs between kernels
-    TimeNs other{0}; ///< launched in time, or launch unknown: waits for events, other streams or other devices
+    TimeNs other{0}; ///< the launch was in time or is unknown: waits for events, other streams or other devices
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
-/// Limit between gaps of the device and waits, as in HolisticTraceAnalysis.
+/// Idle times below this limit are gaps, others are waits, as in HolisticTraceAnalysis.
 inline constexpr TimeNs kShortGap{30'000};
 
 /// All instances of one kernel or copy on a device.
@@ -43,7 +43,7 @@ struct KernelTotals {
 
     [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
     [[nodiscard]] double deviationNs() const; ///< sample standard deviation, as in pandas; 0 for one instance
-    /// Adds the instances of another kernel as if they were of this kernel.
+    /// Adds the instances of another kernel as if they were instances of this one.
     void add(const KernelTotals& other);
 };
 
@@ -61,8 +61,8 @@ struct CollectiveTotals {
     TimeNs total{0};
     TimeNs exposed{0}; ///< time during which the device did not compute
     TimeNs longest{0};
-    /// The highest bus bandwidth of an instance, in bytes per second. Instances that waited for other ranks are slower.
-    /// 0 if sizes were not recorded. See busBytes().
+    /// The highest bus bandwidth of an instance, in bytes per second. Instances that waited for other ranks have a
+    /// lower bandwidth. 0 if sizes were not recorded. See busBytes().
     double best_bandwidth = 0;
 };
 
@@ -76,7 +76,7 @@ struct StreamSummary {
     std::int64_t count = 0; ///< number of kernels, copies and memsets
     TimeNs busy{0};
     IdleTimes idle;               ///< between them
-    std::int64_t most_queued = 0; ///< maximum number launched but not started; 0 if launches were not recorded
+    std::int64_t most_queued = 0; ///< maximum number launched but not yet started; 0 if launches were not recorded
 };
 
 /// The host calls that launched work, and the delay until the work started.
@@ -87,7 +87,7 @@ struct LaunchSummary {
                             ///< earlier
     TimeNs delay_p95{0};
     TimeNs delay_longest{0};
-    std::int64_t shorter_than_call = 0; ///< number of launches whose work took less time than the call
+    std::int64_t shorter_than_call = 0; ///< number of launches whose work took less time than the launch call
 };
 
 struct DeviceSummary {
@@ -127,7 +127,7 @@ struct FileActivity {
 [[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
 inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
-/// The activity in a trace without a pipeline, based on the device work found by recognition.
+/// The activity in a trace without a pipeline, computed from the device work that recognition found.
 [[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
 /// The step with the median length among all steps marked in any file; empty if there are none.
@@ -135,7 +135,7 @@ inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
 /// The kernels of several devices, merged by name and sorted by total time, longest first.
 [[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);
-/// The transfers of several devices, merged and sorted by total time, longest first; `exposed` and `total` are sums.
+/// The transfers of several devices, merged, sorted by total time, longest first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
 // Serialization in extracts, see core/recognise/extract_values.h.

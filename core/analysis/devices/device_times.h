@@ -11,7 +11,7 @@ namespace bubblescope {
 /// can exceed it.
 [[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
 
-/// The time of a device, by the combination of work that ran at the same time.
+/// The time of a device, by the combination of classes of work that ran at the same time.
 struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;
     static constexpr std::size_t kCommunication = 2;

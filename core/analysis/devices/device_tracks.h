@@ -15,7 +15,7 @@ struct DeviceKey {
     std::int64_t used_by = 0; ///< process number in GpuWork
     std::int64_t pid = 0;     ///< process number of the rows
     StringId name = 0;        ///< process name of the rows
-    std::string_view called;  ///< device name from the lane of the rows; the rows may then belong to several processes
+    std::string_view called;  ///< device name from the lane of the rows, which may then belong to several processes
 
     auto operator<=>(const DeviceKey&) const = default;
 };
@@ -25,7 +25,7 @@ struct DeviceKey {
 /// Display name, such as "GPU 0".
 [[nodiscard]] std::string deviceName(const Trace& trace, const DeviceKey& key);
 
-/// The name of a thread or stream. If the thread has no name, returns `what` and the number.
+/// The name of a thread or stream. If the thread has no name, returns `what` followed by its number.
 [[nodiscard]] std::string threadName(const Trace& trace, const Track& track, std::string_view what);
 
 /// The original row in the file. Overlapping slices were moved to separate rows.

@@ -19,9 +19,9 @@ struct StepActivity {
     DeviceTimes times;
 };
 
-/// The steps marked in each file ("ProfilerStep#12", "training_step_12", "iteration 12"), by start. Device times are
-/// still 0. Marks are host ranges, as in PyTorch's profiler, torch_npu and NVTX, or the rows "Steps" of JAX. Uses the
-/// marks of one thread and of the most specific kind. Linear in slices.
+/// The steps marked in each file ("ProfilerStep#12", "training_step_12", "iteration 12"), by start. The steps' device
+/// times are still 0. Marks are host ranges, as in PyTorch's profiler, torch_npu and NVTX, or the rows "Steps" of JAX.
+/// Uses the marks of one thread and of the most specific kind. Linear in slices.
 [[nodiscard]] std::vector<std::vector<StepActivity>> markedSteps(const Trace& trace, const JobControl& control);
 
 } // namespace bubblescope

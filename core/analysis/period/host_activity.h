@@ -20,7 +20,7 @@ struct BusySpans {
     std::vector<TimeInterval> busy;
 };
 
-/// The time in an interval that the spans cover. Logarithmic, plus linear in the spans inside the interval.
+/// The part of an interval that the spans cover. Logarithmic in all spans, and linear in those inside the interval.
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
 /// The activities of a host other than launching ops.
@@ -53,7 +53,7 @@ using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 /// Python's garbage collector, and usual names in training loops.
 [[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
 
-/// Recognises activities by the names of slices.
+/// Recognises activities by slice names.
 [[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
 inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
 

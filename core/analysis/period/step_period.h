@@ -27,8 +27,8 @@ struct StepGap {
 /// The gaps between steps with consecutive numbers, including outliers but not warm-up. Linear in timelines and ranks.
 [[nodiscard]] std::vector<StepGap> gapsBetween(std::span<const StepTimeline> steps, const StepSelection& selection);
 
-/// Indices into StepSelection::steps() of steps that exceed the typical step by 5 % and by five robust standard
-/// deviations. Warm-up does not count. Empty if more than a third of the steps would be long.
+/// Indices into StepSelection::steps() of steps that exceed the typical step by more than 5 % and more than five robust
+/// standard deviations. Warm-up does not count. Empty if more than a third of the steps would be long.
 [[nodiscard]] std::vector<std::size_t> longSteps(const StepSelection& selection);
 
 /// The distance between regularly spaced numbers, at least 2. None for fewer than three numbers.
@@ -53,7 +53,7 @@ struct StepPeriod {
     std::size_t long_steps = 0;           ///< see longSteps()
     TimeNs long_excess{0};                ///< excess over the typical step, divided by the number of periods
     std::optional<int> every;             ///< distance between long steps, if regular
-    std::vector<BetweenSteps> activities; ///< per activity, the rank with the longest time; sorted, longest first
+    std::vector<BetweenSteps> activities; ///< per activity, the rank that spent the most time on it; longest first
 
     [[nodiscard]] TimeNs period() const { return step + between + rare; }
 };

@@ -28,10 +28,10 @@ struct Change {
 /// a stretch are assumed to be normal with unknown mean and variance. The prior is normal-inverse-gamma, so that the
 /// predictive distribution is Student's t. Values are scaled by the median of the series and the spread of successive
 /// differences. After each value, the run-length posterior gives the probability that the stretch started after the
-/// last change. If it exceeds `limits.probability`, the likeliest start is a candidate. A candidate is accepted if both
-/// sides are long enough and their medians differ enough. Episodes are then removed, except the last stretch, which may
-/// continue. If the levels before and after an episode differ, that change is reported. At most the 512 likeliest
-/// stretches are followed at a time, so that time grows linearly for long series.
+/// last change. The likeliest start is a candidate if this probability exceeds `limits.probability`. A candidate is
+/// accepted if both sides are long enough and their medians differ enough. Episodes are then removed, except the last
+/// stretch, which may continue. If the levels before and after a removed episode differ, that change is reported. At
+/// most the 512 likeliest stretches are followed at a time, so that time grows linearly for long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// The posterior distribution of mean and variance for normally distributed values: a normal-inverse-gamma
@@ -40,7 +40,7 @@ struct Change {
 /// the number of values. This takes one logarithm per value.
 struct NormalGamma {
     double mean = 0;
-    double weight = 0.01; ///< weight of the prior, which places the mean within about ten spreads
+    double weight = 0.01; ///< weight of the prior; it places the mean within about ten spreads
     double shape = 1;
     double rate = 1;
     double log_rate = 0;

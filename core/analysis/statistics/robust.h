@@ -23,11 +23,11 @@ public:
     [[nodiscard]] double value() const; ///< bit-identical to median()
 
 private:
-    std::vector<double> below_; ///< max-heap of the smaller half, which excludes the middle value of an odd number
+    std::vector<double> below_; ///< max-heap of the smaller half, without the middle value if their number is odd
     std::vector<double> above_; ///< min-heap of all other values
 };
 
-/// Median distance from the median; 0 for an empty list.
+/// The median of the values' distances from their median; 0 for an empty list.
 [[nodiscard]] double medianDeviation(std::span<const double> values);
 
 /// medianDeviation() scaled to the standard deviation of a normal distribution.
@@ -36,7 +36,7 @@ private:
 /// Like robustSigma(), but overwrites the values.
 [[nodiscard]] double robustSigmaInPlace(std::span<double> values);
 
-/// Quantile for a fraction in [0, 1], interpolated linearly (R's type 7); 0 for an empty list.
+/// The quantile at a fraction in [0, 1], interpolated linearly (R's type 7); 0 for an empty list.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 struct Line {

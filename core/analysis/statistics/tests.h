@@ -8,7 +8,7 @@ namespace bubblescope::statistics {
 /// Probability that a standard normal variable exceeds `z`.
 [[nodiscard]] double normalTail(double z);
 
-/// The result of a test for whether one sample tends to be larger than another.
+/// The result of a test of whether one sample tends to have larger values than another.
 struct RankTest {
     double u = 0;         ///< number of pairs in which the value from the first sample is larger; ties count half
     double p_greater = 1; ///< probability of a u at least this large if the samples do not differ
@@ -20,8 +20,8 @@ struct RankTest {
 /// a normal approximation with corrections for ties and continuity. All probabilities are 1 if a sample is empty.
 [[nodiscard]] RankTest mannWhitney(std::span<const double> first, std::span<const double> second);
 
-/// Holm's correction for multiple tests. The probability that any result below a level is a false positive is at most
-/// that level. Results are in the order of `chances`.
+/// Holm's correction for multiple tests. If only results below a level are accepted, the probability of any false
+/// positive is at most that level. Results are in the order of `chances`.
 [[nodiscard]] std::vector<double> holm(std::span<const double> chances);
 
 /// Benjamini and Hochberg's correction. On average, at most this fraction of the results below a level are false.

@@ -17,19 +17,19 @@ namespace bubblescope {
 
 /// An open or resolved finding.
 struct LoggedFinding {
-    Anomaly anomaly;                ///< latest form of the finding; while open, it includes cases in dropped
+    Anomaly anomaly;                ///< latest form of the finding; an open one includes cases in dropped
                                     ///< steps
     int found_at = 0;               ///< step after which the finding was reported
     int last_at = 0;                ///< latest step after which a search still found the finding
-    int times = 0;                  ///< number of steps that added a case
+    int times = 0;                  ///< number of steps that added a case to it
     std::optional<int> resolved_at; ///< step after which the finding was resolved; none while it is open
 };
 
-/// The steps that were searched for findings.
+/// The steps that a search for findings examined.
 struct SearchedSteps {
     int last = 0;        ///< the latest step
     int fresh = 1;       ///< number of steps since the previous search
-    int oldest = 0;      ///< first step that was searched; earlier ones were only used for comparison
+    int oldest = 0;      ///< first step that was searched; earlier steps were only used for comparison
     TimeNs step_time{0}; ///< duration of a step
 };
 
@@ -84,7 +84,7 @@ private:
     [[nodiscard]] bool isWorthTelling(const Known& known) const;
     /// The open finding about slow ops on many ranks, if its cases include those of `anomaly`.
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
-    /// True for slow ops of a rank that turned out to be permanently slow.
+    /// True for slow ops of a rank that later turned out to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
     void take(Known& known, Anomaly anomaly, Changes& changes);
     void resolve(Changes& changes);

@@ -40,7 +40,7 @@ struct WindowLimits {
     [[nodiscard]] bool isFull(std::size_t of_steps, std::size_t of_records) const {
         return (of_steps >= steps && of_records >= records) || (of_steps >= large_steps && of_records >= large_records);
     }
-    /// Like isFull(), for one and a half windows, because the remainder at the end of a run may be half a window.
+    /// Like isFull(), but for one and a half windows, because up to half a window may remain at the end of a run.
     [[nodiscard]] bool isFullAndAHalf(std::size_t of_steps, std::size_t of_records) const {
         return isFull(2 * of_steps / 3, 2 * of_records / 3);
     }
@@ -50,8 +50,8 @@ struct WindowLimits {
 /// in the window. If the run has one window, all data of its steps remains. Otherwise, the ops of steps are dropped
 /// when the next window is read. The remaining data has a fixed size per rank, so memory use is bounded by the size of
 /// the windows. Some of the first steps are kept and compared with every window, so that slow changes can be detected.
-/// Findings at one place in several windows are merged (FindingsLog). Findings about the complete run, such as a change
-/// of the step time, are derived from all steps at the end. Each window has a candidate for the typical step; the one
+/// Findings at one place in several windows are merged (FindingsLog). At the end, findings about the complete run, such
+/// as a change of the step time, are derived from all steps. Each window has a candidate for the typical step; the one
 /// closest to the median keeps its ops and its diagnosis. Stage medians are the medians of the windows' medians.
 ///
 /// A run with checks is a single window, regardless of the limits. The next window is read during the analysis of the
@@ -59,7 +59,7 @@ struct WindowLimits {
 [[nodiscard]] Result<DiagnosedRun> diagnoseSteps(StepSource& source, const DiagnosisOptions& options,
                                                  const WindowLimits& limits, const JobControl* control = nullptr);
 
-/// A run whose ranks are on one clock, with information about the original clocks.
+/// A run converted to one clock, with information about the ranks' original clocks.
 struct AlignedRun {
     Run run;
     RunClocks clocks;
@@ -74,8 +74,8 @@ struct AlignedRun {
 [[nodiscard]] Result<DiagnosedRun> diagnoseRun(Run run, const DiagnosisOptions& options = {},
                                                const JobControl* control = nullptr);
 
-/// The report on a run whose clocks are aligned according to `clocks`, or need no alignment. `run.steps` must not be
-/// empty and must contain the requested steps.
+/// The report on a run that is aligned to `clocks` or needs no alignment. `run.steps` must not be empty and must
+/// contain the requested steps.
 [[nodiscard]] RunReport analyzeRun(Run run, const DiagnosisOptions& options = {}, RunClocks clocks = {});
 
 } // namespace bubblescope

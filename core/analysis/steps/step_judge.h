@@ -43,7 +43,7 @@ public:
     /// Continues as if this step were the most recently analysed one.
     void startFrom(const StepTimeline& step);
     /// Analyses the steps [begin, end) and sets their entries in `out`. Steps must stay at the same address until the
-    /// next call. `control` may be null. Returns false if a stop is requested.
+    /// next call. `control` may be null. Returns false if a stop was requested.
     [[nodiscard]] bool judge(const StepsToJudge& wanted, std::size_t begin, std::size_t end, JudgedSteps& out,
                              const JobControl* control = nullptr);
     /// The units of the latest step; null before the first.

@@ -21,7 +21,7 @@ struct SourceStep {
     std::vector<CheckRecord> checks = {}; ///< checks of the step that have arrived so far
 };
 
-/// Number of ops and transfers in a step.
+/// The number of ops and transfers in a step.
 [[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
 
 /// Provides the steps of a run in order, regardless of where they come from. Use the object from one thread at a time,
@@ -32,7 +32,7 @@ public:
 
     /// The next step; empty at the end. Errors: reading errors, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
-    /// Moves out the run without its steps: files, format, metadata, checks, raw slices. Call this function once, after
+    /// Moves out the run without the steps: files, format, metadata, checks, raw slices. Call this function once, after
     /// the first next(). If the schedule is unknown, the first step determines it.
     [[nodiscard]] virtual Run takeRun() = 0;
     /// Problems found so far.

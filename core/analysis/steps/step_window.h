@@ -25,7 +25,7 @@ struct WindowOptions {
     Thresholds thresholds = {};
     std::vector<std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
     bool in_full = false; ///< true to keep the full analyses of all steps, for views that display several steps
-    /// True if steps will be added and removed one by one, so that the time of each op is kept.
+    /// True if steps will be added and removed one by one; the time of each op is then kept.
     bool slides = false;
 };
 
@@ -33,8 +33,8 @@ struct WindowOptions {
 /// with earlier steps, or the latest steps of a running job. Not thread-safe; the analysis uses all cores.
 class StepWindow {
 public:
-    /// `run` provides everything except the steps to be added; without a schedule, the first step determines it. If
-    /// `run` has steps, they are only used for comparison, and problems in them are not reported again.
+    /// `run` provides everything except the steps to be added; if it has no schedule, the first step determines the
+    /// schedule. If `run` has steps, they are only used for comparison, and problems in them are not reported again.
     StepWindow(Run run, WindowOptions options);
     StepWindow(const StepWindow&) = delete;
     StepWindow& operator=(const StepWindow&) = delete;
@@ -54,7 +54,7 @@ public:
 
     /// The anomalies in the added steps. Call this function after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// Like search(), for a window that is, or represents, the complete run. Also finds anomalies that concern the
+    /// Like search(), but for a window that is, or stands for, the complete run. Also finds anomalies that concern the
     /// complete run. Sorted by cost per step, highest first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
@@ -72,8 +72,8 @@ public:
 
     /// The latest steps with the report that `analyze` would produce for them in a finished run. Omits steps before a
     /// large gap in step numbers and older steps if there are more than `max_ops` ops, but always includes the newest
-    /// step. `found` contains the current findings; mismatches of checks in these steps are added. None if the window
-    /// has no steps. Linear in the ops of the window, which it copies.
+    /// step. `found` contains the current findings; mismatches that checks found in these steps are added. None if the
+    /// window has no steps. Linear in the ops of the window, which it copies.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::vector<Anomaly> found, std::size_t max_ops) const;
 
 private:

@@ -38,8 +38,8 @@ struct ChangeTarget {
     RunOp op = RunOp::Forward;
     Cause cause = Cause::Unknown;
 
-    /// True if the change affects at least a part of a node's time. For an op whose time is partly due to a cause, only
-    /// this part is affected.
+    /// True if the change affects at least a part of a node's time. If only a part of an op's time is due to the
+    /// selected cause, only this part is affected.
     [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
@@ -48,7 +48,7 @@ struct ChangedTime {
     enum class Kind {
         Usual,    ///< the usual time of the same op on the same rank in other replicas, otherwise on other
                   ///< ranks
-        Steady,   ///< the mean of the selected nodes, without jitter
+        Steady,   ///< the mean over the selected nodes, which removes jitter
         Speed,    ///< `speed` times as fast
         Share,    ///< the previous time multiplied by `share`
         Balanced, ///< for stages: the same total work, distributed equally over all stages
@@ -70,7 +70,7 @@ struct TimeChange {
     ChangedTime to;
 };
 
-/// A change in how ranks post and queue transfers. The recorded run is assumed to use one communicator and to post
+/// A change to how ranks post and queue transfers. The recorded run is assumed to use one communicator and to post
 /// receives early, as PyTorch does by default.
 struct QueueChange {
     CommunicatorKind communicators = CommunicatorKind::One;
@@ -79,12 +79,12 @@ struct QueueChange {
     [[nodiscard]] bool any() const { return communicators != CommunicatorKind::One || deferred_receives; }
 };
 
-/// A change of the pipeline; fields that are not set stay the same.
+/// A change of the pipeline; properties whose fields are not set stay the same.
 struct PipelineChange {
     std::string schedule; ///< family or alias; empty = the observed order
     std::string flavor;
     std::optional<int> vpp;
-    std::optional<int> microbatches; ///< number of micro-batches of unchanged size
+    std::optional<int> microbatches; ///< number of micro-batches; their size stays the same
     int split = 1;                   ///< number of parts to split each micro-batch into, with proportional times
     std::vector<int> layers;         ///< number of layers per stage after the change
     /// An order that does not belong to a family, for the run's ranks and micro-batches; null = none. With a custom

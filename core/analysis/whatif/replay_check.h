@@ -11,34 +11,34 @@
 
 namespace bubblescope {
 
-/// The accuracy of the replay for steps that it was not fitted to. This is the only estimate of the replay's error.
+/// The accuracy of the replay for steps to which it was not fitted. This is the only estimate of the replay's error.
 ///
-/// A replay with all unexplained time is as long as the step by construction, so its length does not test the
-/// replay. Each step is therefore replayed with the observed ops, order, recorded transfers and re-executed work.
-/// Delays of op starts (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the
-/// other steps.
+/// A replay with all unexplained time is by construction as long as the step, so its length proves nothing. Each
+/// step is therefore replayed with the observed ops, order, recorded transfers and re-executed work. Delays of
+/// op starts (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the other
+/// steps.
 struct ReplayCheck {
     struct Step {
         int index = 0;
         int replica = 0; ///< replica number in the trace
         TimeNs observed{0};
         TimeNs replayed{0};        ///< replayed time with the step's op times and recorded transfers
-        TimeNs foretold{0};        ///< replayed time with op times and transfers from the other steps
+        TimeNs foretold{0};        ///< replayed time with op times and transfers taken from the other steps
         std::vector<TimeNs> ranks; ///< per rank: end of the last op in the replay minus the observed end
 
         [[nodiscard]] TimeNs off() const { return replayed - observed; }
     };
     std::vector<Step> steps;
-    /// False if there is only one step. Delays are then the means of that step, and unexplained delays are omitted.
+    /// False if there is only one step. Delays are then that step's means, and unexplained delays are omitted.
     bool from_others = false;
-    // Fractions of the observed time of all ranks that were spent in delays:
+    // Delays as fractions of the observed time of all ranks:
     double unrecorded = 0; ///< not explained by any record
     /// During a transfer by the rank; the time needed for the transfer is unknown.
     double in_transfers = 0;
     std::int64_t transfers = 0;           ///< between ranks
     std::int64_t estimated_transfers = 0; ///< number of transfers that the trace does not contain (StepGraph)
 
-    [[nodiscard]] double error() const;              ///< mean of |replayed − observed| over the mean observed
+    [[nodiscard]] double error() const;              ///< mean |replayed − observed| / mean observed time
     [[nodiscard]] double foresight() const;          ///< like error(), for `foretold`
     [[nodiscard]] double worst() const;              ///< the largest |replayed − observed| / observed
     [[nodiscard]] std::vector<TimeNs> ranks() const; ///< mean of |Step::ranks| per rank

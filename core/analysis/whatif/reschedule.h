@@ -14,10 +14,10 @@ namespace bubblescope {
 /// The division of the run's model into stages, as far as known.
 struct ModelCut {
     std::vector<int> layers;  ///< number of layers per stage; empty = unknown, stages are assumed to be equal
-    double input_share = 0.5; ///< fraction of the backward for the input gradient, if halves were not measured
+    double input_share = 0.5; ///< fraction of a backward spent on the input gradient, if halves were not measured
 };
 
-/// A run's pipeline in a different order or with a different cut.
+/// A run's pipeline with a different order or a different cut into stages.
 struct Rescheduled {
     Schedule schedule;
     RunModel model; ///< ops, transfers and late starts (timeline_graph.h), and the work before and after the pipeline
@@ -26,18 +26,18 @@ struct Rescheduled {
 /// Applies measured times to a different order. Times belong to the model's layers, not to ranks:
 ///
 /// - A stage with another cut gets a time proportional to its number of layers. The first and the last stage may also
-///   contain an embedding, or head and loss. The time by which these two stages exceed the median time per layer of the
-///   other stages stays with them.
+///   contain an embedding, or head and loss. Time of these two stages beyond the other stages' median time per layer
+///   stays with them.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
 /// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the remainder. A
 ///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
 ///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
-/// - Every op has a fixed cost, which does not change when the op is cut. Measurements with ops of one size do not
-///   reveal this cost. It is assumed to be the mean time between ops, and at most a tenth of the op. With PyTorch,
-///   costs of 0.15 to 0.25 ms were measured with a mean time of 0.21 ms between ops.
+/// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.
+///   It is assumed to be the mean time between ops, and at most a tenth of the op. With PyTorch, measured costs were
+///   0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
 /// - A transfer gets the mean of the transfers measured between the same two ranks, otherwise of all transfers.
-/// - Every op starts late by its rank's mean delay before ops of the same kind, including HostGaps.
+/// - Every op is delayed by its rank's mean delay before ops of the same kind, including HostGaps.
 ///
 /// `durations` contains the run's durations per node; `order` is the observed one. Errors: Usage if the schedule does
 /// not exist for these sizes or the layers do not fit; Input if the run has overlapped pairs or sequence slices,
@@ -45,7 +45,7 @@ struct Rescheduled {
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
-/// The mean delay of a run's op starts that has no recorded reason.
+/// The mean delay of a run's op starts for which no reason was recorded.
 [[nodiscard]] TimeNs meanGap(const RunModel& run);
 
 /// Options for applying the times of a StageCut.
@@ -107,9 +107,9 @@ private:
         return stage * static_cast<std::size_t>(microbatches_) + static_cast<std::size_t>(microbatch);
     }
     [[nodiscard]] bool measured(std::size_t kind) const { return total_[kind].count > 0; }
-    /// For a stage and micro-batch: the time of F, the combined backward, or I.
+    /// Time of the F, combined backward or I of a micro-batch on a stage.
     [[nodiscard]] double timeOf(std::size_t kind, std::size_t stage, int microbatch) const;
-    /// Times per stage; for micro-batch −1, the mean over all micro-batches.
+    /// Times per stage; micro-batch −1 stands for the mean over all micro-batches.
     [[nodiscard]] std::vector<double> stageTimes(std::size_t kind, int microbatch) const;
     [[nodiscard]] std::vector<double> cutTimes(std::vector<double> times, const std::vector<double>& shares) const;
 
@@ -121,8 +121,8 @@ private:
     std::array<Sum, kKinds> total_;
 };
 
-/// A run's pipeline averaged over its steps, replicas and micro-batches, for evaluating many alternatives. Its times
-/// are those of reschedule(), without jitter.
+/// A run's pipeline, averaged over steps, replicas and micro-batches, for evaluating many alternatives. Its times are
+/// those of reschedule(), without jitter.
 class MeanPipeline {
 public:
     /// Errors: as reschedule().

@@ -87,10 +87,10 @@ struct RunOpInfo {
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
     return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
-/// The cause of a node's total time, if there is a single one.
+/// The cause of a node's whole time, if there is exactly one.
 [[nodiscard]] std::optional<Cause> causeOf(RunOp op);
 
-/// Work on the rank itself, inside or outside of the pipeline.
+/// Work that the rank does itself, inside or outside of the pipeline.
 [[nodiscard]] constexpr bool isOp(RunOp op) {
     return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
 }
@@ -98,8 +98,8 @@ struct RunOpInfo {
 [[nodiscard]] RunOp runOp(OpKind kind);
 
 /// The usual time of several measurements: the mean or, for communication, the median. A single disturbed transfer can
-/// take many times as long as others and would distort a mean. 0 for delays and if there are no measurements. Rounded
-/// to nanoseconds.
+/// take many times as long as others and would distort a mean. 0 for delays, and 0 without measurements. Rounded to
+/// nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
 /// Position of a node in a RunGraph.
@@ -150,7 +150,7 @@ struct TimedGraph {
     std::vector<OpParts> parts;    ///< parts of each node's duration; empty if unknown
 };
 
-/// The event that is used as the end of a step.
+/// The event that marks the end of a step.
 enum class StepEnd : std::uint8_t {
     Everything, ///< the last node
     Pipeline,   ///< the last op of the pipeline, as in StepTimeline::end; the optimizer may run afterwards
@@ -164,8 +164,8 @@ public:
     void setDuration(NodeId node, TimeNs duration);
     /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
     void after(NodeId node, NodeId dependency);
-    /// Marks the nodes as sides of one transfer or collective. Each node starts after its dependencies, and durations
-    /// are measured from the last start. Call this function when the dependencies of all nodes are known.
+    /// Marks the nodes as the sides of one transfer or collective. Each node starts after its dependencies, and
+    /// durations are measured from the last start. Call this function when the dependencies of all nodes are known.
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
@@ -175,7 +175,7 @@ public:
 private:
     std::vector<RunNode> nodes_;
     std::vector<TimeNs> durations_;
-    std::vector<OpParts> parts_; ///< parts of the first nodes; empty if none is known
+    std::vector<OpParts> parts_; ///< parts of the first nodes; empty if no parts are known
     std::vector<TaskEdge> edges_;
     std::vector<NodeId> meeting_; ///< per node: the meeting that waits instead of the node
 };

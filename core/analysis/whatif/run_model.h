@@ -20,13 +20,13 @@ namespace bubblescope {
 
 /// The mean delays of op starts that are below the clock error, mostly the host's time to launch the next op. The
 /// accounting classifies these delays as unknown. Means are per rank and kind of op, over all steps, because individual
-/// delays of this length are not significant.
+/// delays this short are not significant.
 class HostGaps {
 public:
-    /// Adds the delays of a step. Ignores steps with lost records, because these records might explain the
+    /// Adds the delays of a step. Ignores steps with lost records, because the lost ones might explain the
     /// delays.
     void add(const StepGraph& graph, const StepKnowledge& known);
-    /// If the rank did not run the kind, returns the mean over the kinds that the rank ran.
+    /// If the rank ran no op of the kind, returns the mean over the kinds that it ran.
     [[nodiscard]] TimeNs of(Rank rank, RunOp kind) const;
     /// The mean over all ops.
     [[nodiscard]] TimeNs mean() const;
@@ -68,12 +68,12 @@ struct RunModel {
     int vpp = 1;
     int microbatches = 1;
     Placement placement = Placement::Loop;
-    /// True for a graph as in the straggler study, with both sides of every transfer and the collectives around the
+    /// True for a graph like the straggler study's, with both sides of every transfer and the collectives around the
     /// pipeline. False for the accounting's graph of ops, transfers and delays with their causes.
     bool has_streams = false;
     /// The same steps on the accounting's graph, for questions about causes. Null if this model uses that graph.
     std::shared_ptr<const RunModel> accounted;
-    /// Model of only the typical step, with all replicas. Null if this model contains only that step. Changes of times
+    /// Model of the typical step only, with all replicas. Null if this model contains only that step. Changes of times
     /// are predicted with this model.
     std::shared_ptr<const RunModel> typical;
     /// The steps in their planned order, on the accounting's graph. Null if the steps ran in that order.
@@ -110,8 +110,8 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 /// - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
 /// A transfer or collective starts when all participants have started and lasts until its end. Its time on each node is
-/// end − max(start), at least 0. Transfers do not contain a micro-batch, so they are matched with ops in order. Skips
-/// transfers that the recorder wrote before the first op or after the last one although none was launched.
+/// end − max(start), at least 0. Transfers do not record their micro-batch, so they are matched with ops in order.
+/// Skips transfers that the recorder wrote before the first or after the last op although they were never launched.
 ///
 /// `steps` contains the complete steps; only those that every replica completed are used. `model` must have its names
 /// and sizes set. Errors: Input if there are none, or if transfers cannot be matched with ops.

@@ -16,8 +16,8 @@ namespace bubblescope::chrome {
 
 /// Parses a large array of events on all cores, ahead of a reader that processes the array in order.
 ///
-/// The end of an event is known only after reading everything before it. The text is therefore cut at likely borders
-/// between events. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
+/// The end of an event is known only after reading everything before it. The text is therefore cut at likely event
+/// borders. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
 /// events, which implies that it ends at a border. After a wrong guess, the reader parses the text itself until it
 /// reaches the start of a later piece. The result is the same as without this class, except that a damaged event that
 /// contains a bracket of the wrong kind may be accepted.
@@ -44,7 +44,7 @@ public:
 
     /// Call this function when the text has grown. The text must still start at the same address.
     void extend(std::string_view text, bool complete);
-    /// Number of bytes to parse ahead of the reader so that all cores are busy.
+    /// Number of bytes to parse ahead of the reader to keep all cores busy.
     static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {
@@ -56,8 +56,8 @@ public:
     /// Valid until the next call. Drops pieces that start before `offset`.
     [[nodiscard]] const Piece* take(std::size_t offset);
 
-    /// The next offset after `offset` that looks like the start of an event, regardless of the preceding text. Reading
-    /// can continue there after a damaged event. `within` bounds the search.
+    /// The next offset after `offset` that looks like the start of an event, regardless of the preceding text. After a
+    /// damaged event, reading can continue there. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:
@@ -69,11 +69,11 @@ private:
     std::size_t piece_bytes_;
     EventBorders borders_;
     std::size_t max_ahead_ = 0; ///< maximum number of pieces parsed ahead; 0 for none
-    std::size_t next_begin_;    ///< start of the piece after those ahead
+    std::size_t next_begin_;    ///< start of the piece that follows those parsed ahead
     std::size_t no_border_before_ =
-        0; ///< nothing is parsed ahead before this offset, once the end of the array has been found
+        0; ///< once the end of the array has been found, nothing before this offset is parsed ahead
     bool complete_;
-    std::size_t searched_ = 0; ///< for an incomplete text: end of the range without a border
+    std::size_t searched_ = 0; ///< for an incomplete text: end of the range in which no border was found
 
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< currently unused
@@ -86,7 +86,7 @@ private:
     std::size_t unreadable_before_ = 0; ///< end of the last piece that could not be parsed
 
     std::unique_ptr<Piece> taken_;
-    std::deque<std::size_t> begins_; ///< start offsets of the pieces ahead, in order
+    std::deque<std::size_t> begins_; ///< start offsets of the pieces parsed ahead, in order
     OrderedTasks<std::unique_ptr<Piece>>
         pieces_; ///< null for pieces that could not be parsed; last member, because tasks use the members above
 };

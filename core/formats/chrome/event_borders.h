@@ -8,8 +8,8 @@ namespace bubblescope::chrome {
 
 /// Finds likely starts of entries in the array of events, without parsing the preceding text. A likely start is "}
 /// ," followed by an object with a phase ("ph") among its top-level keys, regardless of its first key and of
-/// spacing. Objects in args have no phase. If such an object does, or if a string contains similar text, the result is
-/// wrong.
+/// spacing. Objects in args have no phase. If an object in args has one, or if a string contains similar text, the
+/// result is wrong.
 ///
 /// All searches together take time proportional to the length of the text.
 class EventBorders {
@@ -19,11 +19,11 @@ public:
     /// Call this function when the text has grown. The text must still start at the same address. Until the text is
     /// `complete`, starts near its end are not found.
     void extend(std::string_view text, bool complete);
-    /// Offset at which searches end.
+    /// The offset at which searches end.
     [[nodiscard]] std::size_t known() const { return known_; }
 
-    /// The first likely start after `offset`, within `within` bytes. An object that is damaged or too long for reading
-    /// up to its phase is accepted if its first key is a key of events.
+    /// The first likely start after `offset`, within `within` bytes. An object whose phase cannot be read, because of
+    /// damage or length, is accepted if its first key is typical of events.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
     /// Like after(), for damaged text in which brackets and commas may be missing. Finds an object that is not preceded
@@ -33,7 +33,7 @@ public:
     /// True if the text starts with an object that has a phase, or with a damaged one that looks like an event.
     [[nodiscard]] static bool beginsEvent(std::string_view text);
 
-    /// Total bytes read by searches to find the phase of objects.
+    /// Total bytes that searches read to find the phases of objects.
     [[nodiscard]] std::size_t bytesLookedAt() const { return looked_at_; }
 
 private:

@@ -33,8 +33,8 @@ inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max
 struct Event {
     char phase = 0;
     char scope = 't';              ///< scope of an instant: 't'hread, 'p'rocess or 'g'lobal
-    bool has_time = false;         ///< true if there is a `ts`, even if it is not a time
-    bool has_duration : 1 = false; ///< true if there is a `dur`, even if it is not a duration
+    bool has_time = false;         ///< true if the event has a `ts`, even if this is not a time
+    bool has_duration : 1 = false; ///< true if the event has a `dur`, even if this is not a duration
     bool has_id : 1 = false;
     bool has_global_id : 1 = false; ///< true if the id is valid in all processes
     bool has_tid : 1 = false;
@@ -49,16 +49,16 @@ struct Event {
     RowId pid;
     RowId tid;
     std::uint64_t id = 0;         ///< id of flows, counters and asynchronous slices: the number, or a hash of the text
-    std::uint64_t bind = 0;       ///< id of an arrow specified in a slice, in the form of `id`
-    std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
+    std::uint64_t bind = 0;       ///< id of an arrow that a slice specifies, in the same form as `id`
+    std::uint64_t args = kNoArgs; ///< offset of the JSON object with the args in the file
     std::uint32_t args_size = 0;  ///< length of that JSON object
 
     /// True for `{}`, which some writers append after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
-/// Recently interned texts of a pool. Finds texts without the pool's hash table, because most events have the same name
-/// as a recent one.
+/// Recently interned texts of a pool. Finds texts without using the pool's hash table, because most events have the
+/// same name as a recent one.
 class RecentTexts {
 public:
     /// Like StringPool::intern(), which is called on `pool` if necessary. Always pass the same pool. `hash` can be any

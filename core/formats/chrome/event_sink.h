@@ -43,7 +43,7 @@ public:
     void expectPaddle() { paddle_ = true; }
 
     /// Call this function at the start of each document if a file contains several. If one document has a rank,
-    /// processes of the following documents are different processes even if their numbers are equal.
+    /// processes in later documents are different ones, even if their numbers are equal.
     void beginDocument();
     /// Sets the rank of the current document, before or after its events.
     void stateRank(std::int32_t rank);
@@ -51,7 +51,7 @@ public:
     /// Call this function if the device vendor's profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
-    /// Sets the batch of the following events. `goes_on` is true if it is the previous batch with additional texts.
+    /// Sets the batch of the following events. `goes_on`: true if this is the previous batch with more texts.
     void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
     /// Returns false if the job is stopped.
@@ -118,22 +118,22 @@ private:
     std::optional<ArgPacker> packer_; ///< used if keeping the args would otherwise require keeping the text in memory
     SlicePairing pairing_;
     StreamOrder streams_;
-    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice, and true if it is for kernels
+    std::pair<StringId, bool> category_{0, false}; ///< category of the last slice; true if it is for kernels
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
     std::map<AsyncId, std::vector<OpenAsync>> open_async_; ///< open slices, innermost last; all slices with the same id
                                                            ///< are on one row
-    std::set<AsyncId> begin_unknown_;                      ///< open slices that are omitted
+    std::set<AsyncId> begin_unknown_;                      ///< open slices that will be omitted
     std::map<Row, TrackId> state_tracks_;                  ///< one per thread
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
-    bool own_ = false;                   ///< true if Bubblescope wrote the file: its first event is at 0
+    bool own_ = false;                   ///< true if Bubblescope wrote the file, so that its first event is at 0
     TimeNs origin_{0};                   ///< origin of a file written by Bubblescope
     std::optional<SourceFiles> sources_; ///< source files of a file written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
-    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers at the ends of texts, by label
+    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers that texts end with, by label
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_;             ///< ranks from labels
     std::vector<std::optional<std::int32_t>> document_ranks_; ///< ranks of documents; empty if no document has one
@@ -141,7 +141,7 @@ private:
     std::map<std::int32_t, std::uint32_t> document_of_rank_;  ///< first document of each rank
     std::map<Row, std::int32_t> thread_orders_;
     struct RecentRow {
-        Row row; ///< row as in the batch
+        Row row; ///< the row as identified in the batch
         TrackId track = kNoId;
     };
     std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by a part of their bits

@@ -11,14 +11,14 @@
 namespace bubblescope::chrome {
 
 /// Finds kernels with impossible durations. A stream runs its kernels one after another. If a profiler's counters
-/// overflow, a kernel appears to last for seconds while hundreds of later ones run. Such a kernel is cut off at the
-/// start of the next one. Kernels that only overlap the next one, as in CUDA graphs, are kept.
+/// overflow, a kernel appears to last for seconds while hundreds of later ones run. Such a kernel is cut at the start
+/// of the next one. Kernels that only overlap the next one, as in CUDA graphs, are kept.
 class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}
 
-    /// Call this function for profilers known for overflows. A kernel must then end before the next one does. Otherwise
-    /// a kernel is shortened only if it runs over many others and ends after all of them by more than their total time.
+    /// Call this function for profilers known for overflows. Each kernel must then end before the next one. Otherwise a
+    /// kernel is shortened only if it runs over many others and ends after all of them by more than their total time.
     void expectOverflows() { expects_overflows_ = true; }
     void add(TrackId track, TimeNs start, TimeNs end) {
         if (track >= streams_.size()) streams_.resize(track + std::size_t{1});
@@ -27,7 +27,7 @@ public:
         stream.end = std::max(stream.end, end);
     }
     /// Shortens kernels with impossible durations among the slices for which `is_kernel` is true. Returns the first
-    /// shortened kernel and their number; none if the job is stopped.
+    /// shortened kernel and the number of shortened ones; none if the job is stopped.
     template <class IsKernel>
     [[nodiscard]] std::optional<std::pair<SliceId, std::int64_t>> finish(const IsKernel& is_kernel,
                                                                          const JobControl& control) {

@@ -10,7 +10,7 @@ namespace bubblescope::kineto {
 /// Writes a trace in the format of PyTorch's profiler: one file "rank<R>.pt.trace.json" per rank in `folder`, which is
 /// created if needed. Tools for this format take ranks from `distributedInfo`, GPUs and streams from the process and
 /// the thread of a kernel, steps from annotations "ProfilerStep#N", and kernel launches from arrows "ac2g". All files
-/// share `baseTimeNanoseconds`, so their ranks are on one clock.
+/// have the same `baseTimeNanoseconds`, so their ranks are on one clock.
 ///
 /// The rank of a track is that of its file or, if the file has none, the one in the name of its process ("rank 3"), as
 /// in Bubblescope's files. If neither contains a rank, all tracks belong to rank 0. For ranks without device records,

@@ -18,7 +18,7 @@ namespace bubblescope::nsys {
 /// Kineto's names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead); NVTX ranges have the category
 /// "nvtx". Device work and calls have the arg "correlation", which links them within a process. Tables and columns that
 /// some versions of the exporter do not write are optional. A damaged table is read up to the damage. Views and virtual
-/// tables in place of tables are reported but not read. Times are absolute if the file records the session start.
+/// tables that replace tables are reported but not read. Times are absolute if the file records the session start.
 /// `where` is the name of the file. Errors: Input for other databases and those without events; Cancelled.
 [[nodiscard]] Status readNsys(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
                               DiagnosticLog& log, LoadProgress& progress);

@@ -19,8 +19,8 @@ inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one in
 inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last instant of a process that exited normally
 /// The last instant of a process that did not exit normally. `record` wrote its remaining records.
 inline constexpr std::string_view kCaptureRecovered = "capture recovered";
-/// Arg of that instant: the name of the signal that ended the process, such as SIGKILL. Missing if there was none or
-/// the signal is unknown.
+/// Arg of that instant: the name of the signal that ended the process, such as SIGKILL. Missing if no signal ended it
+/// or the signal is unknown.
 inline constexpr std::string_view kCaptureSignal = "signal";
 /// Arg of the first instant: the offset from the file's times to its host's wall clock, for aligning hosts.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
@@ -36,7 +36,7 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 /// Checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline. Layers
 /// are numbered within each stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
-/// A valid rank among these values.
+/// Parses the value of `rank`; nullopt if it is invalid.
 [[nodiscard]] inline std::optional<std::int32_t> statedRank(std::string_view text) {
     const auto rank = parseNumber<std::int32_t>(text);
     return rank && *rank >= 0 ? rank : std::nullopt;
@@ -45,7 +45,7 @@ inline constexpr std::string_view kCaptureStates = "capture states";
 /// innermost open range, or empty; the arg "for_ns" is the time without records.
 inline constexpr std::string_view kCaptureStands = "capture stands";
 /// A slice on a separate track: time for which the process's busiest thread waited for a processor core since the
-/// previous flush. The slice ends at the current flush, because the exact times of waiting are unknown.
+/// previous flush. The slice ends at the current flush, because it is not known when exactly the thread waited.
 inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 /// Category of the ranges and marks of ops. "2F3" is the forward of micro-batch 3 on stage 2. The mark "step 7" starts
 /// a step; any other mark ends it.
@@ -60,7 +60,7 @@ struct CaptureCounts {
     std::int64_t comm_events = 0;    ///< events from NCCL's profiler interface
     std::int64_t gpu_work = 0;       ///< kernels, copies, memsets, graphs
     std::int64_t gpu_calls = 0;      ///< calls of the driver and the runtime
-    std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events for which there was no memory
+    std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events lost because memory was full
     std::int64_t not_written = 0;    ///< ranges, marks and NCCL events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
     std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
@@ -74,14 +74,14 @@ struct CaptureCounts {
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;
 };
 
-/// Number of ranges, marks and NCCL events that were written.
+/// Number of written ranges, marks and NCCL events.
 [[nodiscard]] constexpr std::int64_t hostEvents(const CaptureCounts& counts) {
     return counts.ranges + counts.marks + counts.comm_events;
 }
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. Counts from kFirstLoss on count missing data.
+/// All counts by name. The counts from kFirstLoss on are for missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},
@@ -99,7 +99,7 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCoun
      {"unmatched", &CaptureCounts::unmatched},
      {"parts_removed", &CaptureCounts::parts_removed}}};
 
-/// A count from untrusted memory, limited so that sums of several counts cannot overflow.
+/// Limits a count from untrusted memory, so that sums of several counts cannot overflow.
 [[nodiscard]] constexpr std::int64_t plausibleCount(std::int64_t count) {
     return std::clamp<std::int64_t>(count, 0, std::int64_t{1} << 48);
 }

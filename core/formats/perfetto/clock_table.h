@@ -11,15 +11,15 @@
 
 namespace bubblescope::perfetto {
 
-/// Readings of two clocks of a host at the same moment.
+/// Readings of two clocks of one host, taken at the same moment.
 struct ClockReading {
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
 
 /// Converts the clocks of a file's packets to the trace clock, using the file's snapshots, which read several clocks at
-/// the same moment. Clocks may have units other than nanoseconds. Clocks may be incremental, so that each value is
-/// relative to the previous packet. Between two snapshots, clocks are assumed to run at the same speed.
+/// the same moment. Clocks may have units other than nanoseconds. A clock may be incremental: each value is then
+/// relative to that of the previous packet. Between two snapshots, clocks are assumed to run at the same speed.
 class ClockTable {
 public:
     ClockTable();
@@ -63,8 +63,8 @@ private:
     bool trace_clock_stated_ = false;
     std::map<Key, Clock> clocks_;
     std::map<Key, std::map<Key, std::vector<Reading>>>
-        readings_;                ///< readings of two clocks at the same moment, in the order of the file
-    std::map<Key, Route> routes_; ///< routes used since the last snapshot
+        readings_;                ///< readings of two clocks at the same moments, in the order of the file
+    std::map<Key, Route> routes_; ///< the routes that were used since the last snapshot
     const Route* last_ = nullptr; ///< latest route, because successive packets usually have the same clock
 };
 

@@ -13,8 +13,8 @@
 
 namespace bubblescope::perfetto {
 
-/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up about six texts, so known texts
-/// are found with few memory accesses, in a table that is at most half full.
+/// Numbers texts from 1 in the order of their first use. Recording a slice looks up about six texts, so known texts are
+/// found with few memory accesses, in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -95,15 +95,15 @@ public:
                  std::span<const Arg> args = {});
 
     /// Makes CLOCK_MONOTONIC the trace clock. Must come before the first event, because viewers drop packets whose
-    /// clock they cannot relate to the trace clock. Perfetto also requires a relation to CLOCK_BOOTTIME, which gets the
-    /// same time. With `realtime`, also relates the clock to CLOCK_REALTIME, so that files of several hosts can be
+    /// clock they cannot relate to the trace clock. Perfetto also requires a relation to CLOCK_BOOTTIME, which is given
+    /// the same time. With `realtime`, also relates the clock to CLOCK_REALTIME, so that files of several hosts can be
     /// aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
     /// Returns everything encoded since the last call, in complete packets. The interning state is kept.
     [[nodiscard]] std::string take();
-    /// Like take(), in two steps that reuse the memory. bytes() is a view of the encoded packets, valid until any other
-    /// call; discard() drops them.
+    /// Like take(), but in two steps, so that the memory is reused. bytes() is a view of the encoded packets, valid
+    /// until any other call; discard() drops them.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
 
@@ -123,7 +123,7 @@ private:
     bool first_ = true;
     std::string out_; ///< the first `used_` bytes are the encoded packets
     std::size_t used_ = 0;
-    std::string interned_;                   ///< encoded texts used for the first time by the current event
+    std::string interned_;                   ///< encoded texts that the current event uses for the first time
     std::vector<std::uint64_t> arg_numbers_; ///< numbers of the names of the event's args
     InternTable names_;
     InternTable categories_;

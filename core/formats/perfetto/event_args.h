@@ -19,7 +19,7 @@ public:
     /// Empty for an unknown number.
     [[nodiscard]] std::string_view name(std::uint64_t iid) const { return names_.find(iid); }
     [[nodiscard]] std::string_view text(std::uint64_t iid) const { return texts_.find(iid); }
-    /// Bit mask of the numbers below 64 that are names of args.
+    /// Bit mask of the numbers below 64 that refer to names of args.
     [[nodiscard]] std::uint64_t knownNames() const { return known_names_; }
 
 private:
@@ -54,7 +54,7 @@ private:
     std::size_t longest_ = 0; ///< approximate maximum length
 };
 
-/// Finds the args of events that remain in a trace file, by the offset of their packets.
+/// Finds args that were left in the trace file, by the offset of their event's packet.
 class EventArgs : public ArgReader {
 public:
     explicit EventArgs(std::shared_ptr<const ArgTexts> texts) : texts_(std::move(texts)) {}

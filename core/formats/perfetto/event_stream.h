@@ -20,7 +20,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A finished slice or, if `instant`, an event at `start`. Texts and args are valid only during the callback.
+/// A finished slice or, if `instant` is true, an event at `start`. Texts and args are valid only during the callback.
 struct StreamEvent {
     bool instant = false;
     std::uint64_t track = 0;
@@ -47,21 +47,21 @@ struct StreamCounts {
     std::int64_t packets = 0;
     std::int64_t slices = 0;
     std::int64_t instants = 0;
-    std::int64_t torn = 0;      ///< positions at which the bytes did not continue with a packet
-    std::int64_t skipped = 0;   ///< bytes skipped at these positions
-    std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to lost texts
+    std::int64_t torn = 0;      ///< number of positions at which the bytes did not continue with a packet
+    std::int64_t skipped = 0;   ///< number of bytes skipped at these positions
+    std::int64_t damaged = 0;   ///< number of packets and events that cannot be decoded or refer to lost texts
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
-/// A memory limit shared by streams that are decoded together, and the estimated current use in bytes. Use the object
-/// from one thread at a time.
+/// A memory limit for streams that are decoded together, and their estimated current use, in bytes. Use the object from
+/// one thread at a time.
 struct StreamMemory {
     std::size_t most = std::size_t{2} << 30;
     std::size_t most_of_one = std::size_t{64} << 20;
     std::size_t held = 0;
 };
 
-/// The part of a StreamMemory that one stream uses.
+/// One stream's part of a StreamMemory.
 class HeldMemory {
 public:
     /// `all` must outlive this object.
@@ -106,7 +106,7 @@ public:
     void feed(std::string_view bytes);
     /// Discards an incomplete packet whose remaining bytes will not arrive. Returns its size in bytes.
     std::size_t dropPending();
-    /// Bytes of an incomplete packet.
+    /// Number of bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
     [[nodiscard]] const StreamCounts& counts() const { return counts_; }
@@ -119,7 +119,7 @@ private:
         NumberTable<std::string_view> arg_names;
         NumberTable<std::string_view> arg_texts;
 
-        [[nodiscard]] std::size_t held() const; ///< bytes of memory_ taken by setText()
+        [[nodiscard]] std::size_t held() const; ///< number of bytes of memory_ that setText() has taken
     };
     using Decoder = PacketDecoder<EventStream, Sequence>;
     using Event = NamedEvent<std::string_view>;
@@ -181,7 +181,7 @@ private:
     OnEvent on_event_;
     OnClocks on_clocks_;
     HeldMemory memory_;
-    std::size_t pending_held_ = 0; ///< bytes of memory_ taken by pending_
+    std::size_t pending_held_ = 0; ///< number of bytes of memory_ that pending_ has taken
     std::string pending_;
     bool torn_ = false; ///< true while searching for the next packet
     PacketBatch batch_;

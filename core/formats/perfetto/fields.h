@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
 inline constexpr std::uint32_t kExtract = 20471;     ///< an encoded FileExtract
 inline constexpr std::uint32_t kSourceFiles = 20472; ///< encoded SourceFiles
 
-inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data becomes invalid
+inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data is now invalid
 inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< the packet uses interned data
 } // namespace packet
 

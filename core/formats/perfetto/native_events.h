@@ -41,7 +41,7 @@ private:
 [[nodiscard]] std::string commName(const CommSpan& span);
 [[nodiscard]] std::string_view payloadName(Payload payload);
 
-/// Lane name for a communication span, such as "send activation".
+/// Name of a communication span's lane, such as "send activation".
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
 /// The flow ids of the transfers that an op receives and sends; never 0. Producer and consumer compute equal ids

@@ -27,7 +27,7 @@ struct ListPart {
 };
 
 /// The repeated fields of TrackEvents, and their names if stored as text, which is rare. The lists contain the fields
-/// of many events, one event after another. Texts are views of the file's bytes.
+/// of many events, event by event. Texts are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -38,8 +38,8 @@ struct EventLists {
     void clear();
 };
 
-/// The relevant fields of a TrackEvent, as far as they can be decoded without the state of its sequence. There are
-/// millions of events, so the struct is small; it is flat because GCC copies optionals slowly.
+/// The relevant fields of a TrackEvent, as far as they can be decoded without the state of its sequence. The struct is
+/// small, because there are millions of events, and flat, because GCC copies optionals slowly.
 struct TrackEvent {
     std::int32_t type = 0;
     bool has_track = false;
@@ -48,7 +48,7 @@ struct TrackEvent {
     std::uint64_t track = 0;
     std::uint64_t name_iid = 0;
     double counter = 0;
-    ListPart names; ///< if there is no number, the last name is used
+    ListPart names; ///< if there is no number, the last of these counts
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
@@ -111,7 +111,7 @@ struct TrackDescriptor {
     std::optional<std::int64_t> tid;
     std::string_view process_name;
     std::string_view thread_name;
-    std::int64_t multiplier = 1; ///< factor for a counter's values
+    std::int64_t multiplier = 1; ///< factor to apply to a counter's values
     bool adds_up = false;        ///< true if each value of a counter is the change since the previous one
 
     /// Throw protozero::exception on malformed input.
@@ -268,8 +268,8 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// After damage: true if these bytes are probably a packet. They must be decodable, have content, and contain a
-/// sequence, unlike messages inside packets.
+/// After damage: true if these bytes are probably a packet. Unlike messages inside packets, they must be decodable,
+/// have content, and contain a sequence.
 [[nodiscard]] bool canBePacket(std::string_view body);
 
 /// After damage: the next position from `from` on at which several complete packets with content follow each
@@ -283,12 +283,12 @@ struct PacketBatch {
 /// or before broken framing are valid. The last run records where the valid packets end.
 class PacketRuns {
 public:
-    /// Starts with the packet at `begin`. If not `complete`, more bytes will follow, and the last run ends before an
-    /// incomplete packet but contains no reason. `bytes` must outlive the decoded packets.
+    /// Starts with the packet at `begin`. If not `complete`, more bytes will follow; the last run then ends before an
+    /// incomplete packet, without a reason. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}
 
-    /// Replaces the content of `batch`. False if the file has fewer runs.
+    /// Replaces the content of `batch`. Returns false if the file has fewer runs.
     [[nodiscard]] bool decode(std::size_t run, PacketBatch& batch);
 
 private:

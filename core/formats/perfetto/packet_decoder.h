@@ -26,7 +26,7 @@ template <class TextOf>
 struct NumberedTexts {
     using Text = TextOf;
 
-    bool usable = false; ///< true if nothing was lost since the state was cleared, so that numbers can be resolved
+    bool usable = false; ///< true if nothing has been lost since the state was cleared, so that numbers can be resolved
     NumberTable<Text> names;
     NumberTable<Text> categories;
     std::uint64_t default_track = 0;
@@ -38,7 +38,7 @@ enum class PacketLoss : std::uint8_t {
     Damaged,       ///< the packet cannot be decoded
     Time,          ///< the event has no usable time
     Clock,         ///< no snapshot relates the event's clock to the trace clock
-    Names,         ///< the names of the event were in lost packets
+    Names,         ///< the names of the event were in packets that are lost
     Text,          ///< the event refers to an unknown number; its other fields are used
     ManyCategories ///< the event has too many categories; its other fields are used
 };
@@ -142,8 +142,8 @@ private:
         if (const auto reading = clocks_.addSnapshot(*extras.clocks, number)) sink_.onClocks(*reading);
     }
 
-    /// Converts a packet's time to the trace clock. On failure, returns false and, if the packet `needs` a time,
-    /// reports the loss.
+    /// Converts a packet's time to the trace clock. On failure, returns false, and reports the loss if the packet
+    /// `needs` a time.
     bool putOnClock(const Packet& packet, const Sequence& sequence, bool needs, TimeNs& time) {
         if (!packet.has_timestamp) {
             if (needs) sink_.onLoss(PacketLoss::Time);
@@ -181,7 +181,7 @@ private:
         return joined_.empty() ? all : sink_.keep(joined_);
     }
 
-    /// Joins the names of several categories, with a limit, because an event may contain thousands of long names.
+    /// Joins the names of several categories, up to a limit, because an event may contain thousands of long names.
     void addCategory(Text category, Text& all) {
         constexpr std::size_t kLongest = 256;
         if (!NumberTable<Text>::isKnown(category)) return;

@@ -10,26 +10,26 @@ namespace bubblescope::perfetto {
 
 /// Limits for the segments of one trace.
 struct SegmentLimits {
-    /// Maximum bytes of a segment before the next one starts; 0 = a single segment.
+    /// Maximum size of a segment in bytes, after which the next one starts; 0 = a single segment.
     std::int64_t segment_bytes = 0;
     int segments = 0; ///< number of segments to keep; the oldest are removed; 0 = all
 };
 
 /// An append-only file that contains only complete packets whenever no write is in progress. Each batch is passed to
-/// the kernel in one write without buffering. A partly written batch (disk full) is truncated. Appended packets are not
-/// lost if the process dies.
+/// the kernel in one write without buffering. A batch that was only partly written (disk full) is removed again.
+/// Appended packets are not lost if the process dies.
 ///
 /// Not thread-safe.
 class PacketFile {
 public:
-    /// Creates the file. Removes an existing file first, so that its readers notice the replacement. Error: Run, with
-    /// the file.
+    /// Creates the file. First removes an existing file, so that the readers of that file notice the replacement.
+    /// Error: Run, with the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 
     /// Opens a file that another process wrote, for appending. Error: Run, with the file.
     [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
-    /// As above, without the bytes beyond `length` that the process wrote before it died. If there are such bytes, a
-    /// shorter copy replaces the file, so that its readers notice it.
+    /// As above, but without the bytes that the process wrote beyond `length` before it died. If there are such bytes,
+    /// a shorter copy replaces the file, so that its readers notice it.
     [[nodiscard]] static Result<PacketFile> openUpTo(std::filesystem::path path, std::int64_t length);
 
     PacketFile(PacketFile&& other) noexcept;

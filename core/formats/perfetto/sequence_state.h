@@ -12,7 +12,7 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence of a trace. The args of its events may stay in the file.
+/// The state of one packet sequence of a trace. The args of its events may be left in the file.
 class SequenceState : public NumberedTexts<StringId> {
 public:
     /// 0 for an unknown number.
@@ -22,7 +22,7 @@ public:
     void setArgText(std::uint64_t iid, std::string_view text);
 
     /// The source for events that use this sequence's current state for their args; adds the source to `args` if
-    /// necessary. None if args must be stored, because numbers change their meaning or the file has too many sources.
+    /// necessary. None if args must be stored, because the meaning of numbers changes or the file has too many sources.
     /// With a packer, the packer stores the events instead of the file.
     [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
@@ -31,7 +31,7 @@ private:
 
     [[nodiscard]] ArgTexts& textsFor(std::string_view before, std::string_view after);
 
-    bool args_stay_ = true; ///< true if args stay in the file
+    bool args_stay_ = true; ///< true if args are left in the file
     std::shared_ptr<ArgTexts> arg_texts_ = std::make_shared<ArgTexts>();
     std::optional<std::uint32_t> source_;
 };

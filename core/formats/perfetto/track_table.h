@@ -23,7 +23,7 @@ public:
 
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
-    /// Reads the description of a sequence's process and thread, as for a track with this uuid.
+    /// Reads the description of a sequence's process and thread as that of a track with this uuid.
     void addProcess(std::uint64_t uuid, std::string_view message);
     void addThread(std::uint64_t uuid, std::string_view message);
     /// The trace's track for events with this uuid, created on first use.
@@ -63,7 +63,7 @@ private:
     TraceBuilder& builder_;
     std::unordered_map<std::uint64_t, Descriptor> descriptors_;
     std::unordered_map<std::uint64_t, TrackId> tracks_;
-    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< latest track; successive events usually share one
+    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< latest track; successive events are usually on the same one
 };
 
 } // namespace bubblescope::perfetto

@@ -30,10 +30,10 @@ struct RankCounter {
                                    std::span<const RankCounter> counters = {});
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
-/// below their processes. An arrow keeps the slices that it connects, but not the positions within them; ends that do
-/// not touch a slice are counted in `log`. A custom packet (see source_files.h) records the trace's files and
-/// `problems`, which are those of reading the files. `extracts` has one encoded FileExtract per file. These come first,
-/// and all later packets are compressed in a form that viewers can read. Errors: Input if the file cannot be written.
+/// below their processes. An arrow keeps the slices that it connects, but not its positions within them; ends that
+/// touch no slice are counted in `log`. A custom packet (see source_files.h) records the trace's files and the
+/// `problems` found when reading them. `extracts` has one encoded FileExtract per file; these come first, and all later
+/// packets are compressed in a form that viewers read. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
                                 std::span<const Diagnostic> problems = {}, std::span<const std::string> extracts = {});
 

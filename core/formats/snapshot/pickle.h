@@ -23,11 +23,11 @@ public:
 
     [[nodiscard]] Index root() const { return root_; }
     [[nodiscard]] Kind kind(Index value) const { return values_[value].kind; }
-    /// An integer, or a float truncated to an integer; none for anything else.
+    /// An integer, or a float truncated to one; none for other types.
     [[nodiscard]] std::optional<std::int64_t> number(Index value) const;
     /// The text of a value; empty for other types.
     [[nodiscard]] std::string_view text(Index value) const;
-    /// The items of a list or tuple, or the keys and values of a dict in turn. Empty for other types.
+    /// The items of a list or tuple, or the alternating keys and values of a dict. Empty for other types.
     [[nodiscard]] const std::vector<Index>& items(Index value) const;
     /// The value of a key in a dict; none if `dict` is not a dict or has no such key.
     [[nodiscard]] std::optional<Index> find(Index dict, std::string_view key) const;

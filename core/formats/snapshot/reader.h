@@ -14,8 +14,8 @@ namespace bubblescope::snapshot {
 
 /// Reads a snapshot of PyTorch's memory (torch.cuda.memory._dump_snapshot()) into the builder's current file, as a
 /// counter "allocated memory" per device. The history of a snapshot ends with the state that it describes, so the
-/// memory allocated before the start of the history can be computed from that state. Times are those of the host's
-/// clock. Errors: Input.
+/// memory allocated before the start of the history can be computed from that state. Times are on the host's clock.
+/// Errors: Input.
 [[nodiscard]] Status readSnapshot(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log);
 

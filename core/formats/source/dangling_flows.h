@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// An arrow that may have ends in several files.
+/// An arrow whose ends may be in several files.
 struct SharedArrow {
     std::uint64_t id = 0;
     TimeNs first{0};        ///< time of the earliest end of the arrow
@@ -19,11 +19,11 @@ struct SharedArrow {
 
 /// The ends of the arrows in a trace.
 struct FlowEnds {
-    std::vector<std::int64_t> dangling; ///< per file: number of arrows inside the file that cannot be drawn
+    std::vector<std::int64_t> dangling; ///< per file: number of its internal arrows that cannot be drawn
     std::vector<SharedArrow> shared;    ///< by id
 };
 
-/// For extracts, returns the stored values of the originals. Linear in the ends of arrows.
+/// For extracts, returns the stored values of the originals. Linear in the number of arrow ends.
 [[nodiscard]] FlowEnds flowEnds(const Trace& trace);
 
 /// Counts, per file, the arrows that cannot be drawn because fewer than two of their ends touch a slice:

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-/// Checks on outputs that would overwrite earlier results. Existing non-empty files and folders are not overwritten
+/// Checks for outputs that would overwrite earlier results. Existing non-empty files and folders are not overwritten
 /// unless the user permits it. The command line runs these checks before it starts any work; see Command::addOutput.
 
 namespace bubblescope {

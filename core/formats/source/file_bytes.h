@@ -17,8 +17,8 @@
 namespace bubblescope {
 
 /// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), otherwise read.
-/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read. The text
-/// then grows in the thread that reads it.
+/// Immutable (but see MappedFile) and thread-safe. A compressed file may still be unpacked while it is read. In this
+/// case, the reading thread extends the text.
 class FileBytes {
 public:
     /// `was_packed` is true if the text comes from a compressed file.
@@ -50,12 +50,12 @@ public:
     void cut(std::size_t size) { size_ = size; }
     /// The owner that keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// True if text() consists of pages of a file, which the system can load again, so that they need not stay in
-    /// memory.
+    /// True if text() consists of a file's pages, which need not stay in memory, because the system can load them
+    /// again.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
     /// True if args that are needed later should be stored in an ArgPacker, because text() uses a lot of memory or is
     /// released while it is read. `plain` is the limit for uncompressed files. If all files together are small, the
-    /// text is kept, because packing its args would take a fifth of the time.
+    /// text is kept, because packing its args would take a fifth of the loading time.
     [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
         if (unpacked_ != nullptr) return true;
@@ -63,8 +63,8 @@ public:
     }
     /// Sets the total bytes of all files to be loaded; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
-        constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // limit for compressed data, which unpacks to about
-                                                                  // twenty times its size
+        constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // limit for compressed data, which grows about
+                                                                  // twenty-fold when unpacked
         constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
         of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }

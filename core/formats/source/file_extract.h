@@ -17,8 +17,8 @@
 namespace bubblescope {
 
 /// Data that an extract stores in addition to its slices: the problems found when the original trace file was read, and
-/// the values that recognition and analysis derive from raw slices (see core/recognise/raw_trace.h). The raw slices are
-/// then not needed again.
+/// the values that recognition and analysis derive from raw slices (see core/recognise/raw_trace.h). With this data,
+/// the raw slices are not needed again.
 struct FileExtract {
     /// A compressed value in the format of base/wire.h.
     struct Packed {
@@ -32,7 +32,7 @@ struct FileExtract {
     std::vector<Diagnostic> read_problems;             ///< problems found while reading the file
     std::vector<Diagnostic> problems;                  ///< problems found while building the trace
     FlowEnds flows;                                    ///< file indices are relative to this file
-    std::set<std::string> rules;                       ///< keys of the recognition rules that were applied
+    std::set<std::string> rules;                       ///< keys of the recognition rules that were applied to the file
     std::map<std::string, Packed, std::less<>> values; ///< values by key; default values are left out
 
     /// Compresses a value.

@@ -8,8 +8,8 @@
 namespace bubblescope {
 
 /// Progress of loading one file, reported to the job in bytes of the file on disk. A file passes through stages
-/// (decompression, reading), each of which accounts for a fraction of its bytes. Files may be loaded in parallel, each
-/// with a separate progress.
+/// (decompression, reading), each of which counts for a fraction of the file's bytes. Files may be loaded in parallel,
+/// each with a separate progress.
 class LoadProgress {
 public:
     LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}

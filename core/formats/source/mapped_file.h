@@ -8,9 +8,9 @@ namespace bubblescope {
 
 /// The read-only pages of a regular file. Thread-safe.
 ///
-/// Another program may truncate the file while it is mapped, for instance a writer that starts over. Reading the
-/// missing pages would end this process (SIGBUS). Instead they are read as zeros, and lost() becomes true. For this
-/// purpose, the class handles SIGBUS for the process; signals for other memory are passed to the previous handler.
+/// While the file is mapped, another program may truncate it, for instance a writer that starts over. Reading the
+/// missing pages would end this process (SIGBUS). Instead, missing pages are read as zeros, and lost() becomes true.
+/// The class therefore handles SIGBUS for the process; signals for other memory are passed to the previous handler.
 class MappedFile {
 public:
     /// Null if the file is not regular, is empty, or cannot be mapped. The caller may then close `descriptor`.

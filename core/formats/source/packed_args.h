@@ -38,7 +38,7 @@ private:
     void takeBlock();
 
     std::shared_ptr<Blocks> blocks_;
-    std::uint64_t begun_ = 0; ///< number of blocks before the one being filled
+    std::uint64_t begun_ = 0; ///< number of blocks before the one that is being filled
     std::string block_;
     OrderedTasks<std::string> packed_;
 };

@@ -20,8 +20,8 @@ namespace bubblescope {
 class ByteBuffer {
 public:
     ByteBuffer() = default;
-    /// A buffer that never moves. Reserves addresses for its capacity and commits memory as bytes are written. None if
-    /// the system does not have enough address space.
+    /// A buffer that never moves. Reserves addresses for its full capacity and commits memory as bytes are written.
+    /// None if the system does not have enough address space.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
     /// A buffer of at least this capacity for data that is kept. Buffers of one thread that are alive at the same time
     /// are contiguous and use large pages. For small files, allocating small pages would take most of the time. If the
@@ -47,11 +47,11 @@ public:
         capacity_ = capacity;
     }
 
-    /// Declares that bytes before `end` of a buffer at a fixed place will not be read again; they may become zeros.
+    /// For a buffer at a fixed place: declares that bytes before `end` will not be read again; they may become zeros.
     void release(std::size_t end);
     /// Reuses the released memory for the next `size` bytes, which avoids new allocations.
     void reuseReleased(std::size_t size);
-    /// Returns released memory to the system, now and at each later release.
+    /// Returns released memory to the system, now and whenever more is released.
     void giveBackReleased();
 
 private:
@@ -74,7 +74,7 @@ private:
     // Offsets in a buffer at a fixed place, rounded to units of memory:
     std::size_t released_ = 0; ///< bytes before this offset are no longer read
     std::size_t reused_ = 0;   ///< bytes before this offset no longer have memory
-    std::size_t backed_ = 0;   ///< memory was moved up to this offset
+    std::size_t backed_ = 0;   ///< memory has been moved to addresses up to this offset
     int moves_left_ = 1024;    ///< limit, because each move uses an entry in the system's table of memory mappings
 };
 
@@ -95,8 +95,8 @@ struct Unpacked {
 /// Limit for data from pipes and devices: 16 GiB or three quarters of the machine's memory.
 [[nodiscard]] std::size_t readLimit();
 
-/// Limit for the decompressed size of a file with `packed` bytes, or of all compressed data in a file. This is 256 MiB
-/// or 150 times the compressed size, whichever is larger (text traces compress 12 to 40 times), but at most 16 GiB or
+/// Limit for the decompressed size of a file of `packed` bytes, or of all compressed data in a file. This is 256 MiB or
+/// 150 times the compressed size, whichever is larger (text traces compress 12 to 40 times), but at most 16 GiB or
 /// three quarters of the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
@@ -106,7 +106,7 @@ struct Unpacked {
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 
-/// The beginning of a compressed file as far as it can be unpacked, at most `most` bytes.
+/// The unpacked beginning of a compressed file, as far as it can be unpacked, at most `most` bytes.
 [[nodiscard]] std::string unpackedBeginning(std::string_view packed, Packing packing, std::size_t most);
 
 /// Compresses a stream of bytes. Not thread-safe.

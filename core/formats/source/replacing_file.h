@@ -42,8 +42,8 @@ public:
     /// Writes the rest and closes the temporary file, so that commit() needs neither disk space nor a descriptor. Use
     /// this function if all files of a result must appear together. Errors: Input if anything could not be written.
     [[nodiscard]] Status finish();
-    /// Moves the file into place, after calling finish() if necessary. Errors: Input if the file could not be written,
-    /// now or earlier.
+    /// Moves the file into place, after calling finish() if necessary. Errors: Input if writing the file failed, now or
+    /// earlier.
     [[nodiscard]] Status commit();
 
 private:
@@ -61,7 +61,7 @@ private:
     std::unique_ptr<Packer> packer_;  ///< null: no compression
     std::string pending_;
     Descriptor file_;
-    std::string problem_; ///< the first problem; nothing is written afterwards
+    std::string problem_; ///< the first problem, after which nothing is written
     bool packing_failed_ = false;
     bool existed_ = false; ///< true if the target existed when writing started
     bool finished_ = false;

@@ -25,7 +25,7 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Converts begin and end marks to slices. An end closes the innermost open slice of its track, in order of time. If
+/// Converts begin and end marks to slices. In order of time, each end closes the innermost open slice of its track. If
 /// the marks of a track are in that order in the file, which is usual, each begin mark adds its slice to the builder
 /// and nothing else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at
 /// the end of the file stay open (Trace::openSlices()) and are counted.
@@ -35,8 +35,8 @@ public:
 
     void add(const SliceMark& mark);
     /// Adds a begin or end mark that is paired by an id within its track. Pairs with the same id nest. If an end has a
-    /// name, it closes the innermost open slice with this name. If slices with one id nest on a track, they get
-    /// separate rows where they overlap slices with another id.
+    /// name, it closes the innermost open slice with this name. Nested slices with one id get separate rows where they
+    /// overlap slices with another id on their track.
     void addAsync(const SliceMark& mark, std::uint64_t id);
     /// Adds an arrow that touches the slice whose begin was added last. A reader must add either all or none of its
     /// arrows with this function.
@@ -63,7 +63,7 @@ private:
         TimeNs time;
         ArgSetId args;
     };
-    /// State that only a few tracks need.
+    /// Data that only a few tracks need.
     struct Odd {
         std::vector<LooseEnd> unmatched; ///< end marks without a begin, up to the first mark that comes too early
         std::vector<Mark> late;          ///< marks from the first one that comes too early

@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// Distinct numbers for a trace's processes and threads: the original numbers if they are distinct. If two files, or a
+/// Distinct numbers for a trace's processes and threads: the original ones if these are distinct. If two files, or a
 /// number and a text, share a number, other numbers are used. A row that was split off has its thread's number.
 class RowNumbers {
 public:
@@ -37,7 +37,7 @@ private:
     std::vector<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> processes_; ///< file, pid, number; sorted
 };
 
-/// Tracks in the order in which viewers should show their processes: by the rank of the file, files without a rank
+/// Tracks in the order in which viewers should show their processes: by rank of the file, with files without a rank
 /// last, otherwise unchanged.
 [[nodiscard]] std::vector<TrackId> tracksByRank(const Trace& trace);
 
@@ -49,7 +49,7 @@ struct SourceFiles {
         std::uint32_t file = 0; ///< index in `files`
         std::int64_t pid = 0;   ///< number in that file
     };
-    /// A track whose number, or lack of a name, the written format cannot represent.
+    /// A track whose number or missing name cannot be represented in the written format.
     struct Row {
         std::optional<TrackId> spilled_from;
         std::int64_t tid = 0;

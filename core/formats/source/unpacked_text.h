@@ -20,7 +20,7 @@ namespace bubblescope {
 class UnpackedText {
 public:
     /// `owner` keeps the compressed bytes alive. `log` and `progress` must outlive the reading, which ends with
-    /// complete(). Null if the system does not have enough address space for the maximum unpacked size.
+    /// complete(). Null if the system has too little address space for the maximum unpacked size.
     [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
                                                             Packing packing, std::string where, DiagnosticLog& log,
                                                             LoadProgress& progress);
@@ -52,7 +52,7 @@ private:
     std::string where_;
     DiagnosticLog& log_;
     LoadProgress& progress_;
-    Unpacked out_;                       ///< used by the task while one runs
+    Unpacked out_;                       ///< used by the running task, if any
     std::optional<Unpacking> unpacking_; ///< only until the text is complete
     std::string_view text_;
     std::size_t packed_done_ = 0;

@@ -24,9 +24,9 @@ public:
     Unpacker& operator=(const Unpacker&) = delete;
     virtual ~Unpacker() = default;
 
-    /// Decompresses from packed[at..) into the free memory of `out`, for at most a few milliseconds.
+    /// Decompresses packed[at..) into the free memory of `out`, for at most a few milliseconds.
     virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
-    /// True if the data may end at the current position.
+    /// True if the data could end at the current position.
     [[nodiscard]] virtual bool atBorder() const = 0;
 };
 
@@ -35,8 +35,8 @@ public:
 /// Unpacks a file from start to end. Members (gzip) or frames (zstd) are unpacked in parallel if there are several
 /// cores, otherwise a few megabytes at a time. Not thread-safe.
 ///
-/// The start of a member is guessed from its first bytes. An unpacked piece is used only if it ends exactly where the
-/// next one starts. The remaining data is unpacked in order, from a position at which a member is known to end.
+/// The start of a member is guessed from its first bytes. An unpacked piece is used only if it ends exactly at the
+/// start of the next one. The remaining data is unpacked in order, from a position at which a member is known to end.
 class Unpacking {
 public:
     enum class State { More, Ended, Failed };
@@ -75,7 +75,7 @@ private:
     std::unique_ptr<Unpacker> unpacker_; ///< used for data that is unpacked in order
     bool border_ = false;                ///< true if a member ended at `at_`
     bool side_by_side_ = true;
-    std::size_t next_piece_ = 0; ///< start of the piece after the pending ones
+    std::size_t next_piece_ = 0; ///< start of the piece that follows the pending ones
     std::deque<std::size_t> ends_;
     OrderedTasks<Piece> pieces_; ///< last member, because the tasks use the members above
 };

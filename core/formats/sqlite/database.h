@@ -47,7 +47,7 @@ private:
     std::string texts_;
 };
 
-/// One row, valid as long as its Rows object exists. Columns are numbered from 0.
+/// A row, valid as long as its Rows object exists. Columns are numbered from 0.
 class Row {
 public:
     Row(const Rows& rows, std::size_t row) : rows_(rows), cells_(rows.cells_.data() + row * rows.columns_) {}
@@ -81,9 +81,9 @@ public:
             found.push_back(*table);
         return found;
     }
-    /// True for a view or a virtual table. These contain code, which is not run; hasTable() returns false for them.
+    /// True for a view or a virtual table. They contain code, which is not run; hasTable() returns false for them.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
-    /// Upper bound for the number of rows in a table. Counting them would require reading all pages.
+    /// Upper bound for the number of rows in a table. Counting the rows would require reading all pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;
 
     enum class End { Whole, Stopped, Damaged };
@@ -91,7 +91,7 @@ public:
     using Take = std::function<bool(const Row&)>;
     /// Passes the rows of a table to `take` on the calling thread; none if there is no such table. SQLite reads large
     /// tables on other threads, ahead of `take`. Tables differ between versions, so a missing column is read as NULL. A
-    /// table with more rows than fit into the file counts as damaged, because its pages may form cycles.
+    /// table with more rows than the file has space for counts as damaged, because its pages may form cycles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:

@@ -25,10 +25,10 @@ struct AdviceOptions {
 
 /// Memory use of an order on the rank with the highest peak.
 struct HeldMemory {
-    /// Peak of activations. The unit is the activations of one micro-batch of the run for a rank's part of the
+    /// Peak of activations. The unit is what one of the run's micro-batches stores for a rank's part of the
     /// model.
     double activations = 0;
-    std::optional<std::int64_t> bytes; ///< peak bytes, including all other data on the rank, if sizes are known
+    std::optional<std::int64_t> bytes; ///< peak in bytes, including all other data on the rank, if sizes are known
     int copies = 1;                    ///< number of copies of the model: two for two pipelines in opposite directions
 };
 
@@ -41,9 +41,9 @@ enum class Effort : std::uint8_t {
 };
 [[nodiscard]] std::string_view effortName(Effort effort); ///< "balance", "order", "chunks", "copies"
 
-/// Data about a searched order.
+/// Data about an order found by a search.
 struct Searched {
-    TimeNs makespan{0}; ///< makespan with the run's mean times, without late starts
+    TimeNs makespan{0}; ///< makespan with the run's mean times and without late starts
     TimeNs bound{0};    ///< lower bound for orders within the current memory use, at these times
     Sentence reason;    ///< reason for the bound
     bool proven = false;
@@ -59,7 +59,7 @@ struct Suggestion {
     Prediction prediction;
     HeldMemory memory;
     std::vector<std::string> frameworks; ///< frameworks that implement the schedule; may be empty
-    /// For moved work without known layers: relative change of each stage's time (negative: shorter).
+    /// For moved work if layers are unknown: relative change of each stage's time (negative: shorter).
     std::vector<double> moved;
     std::optional<Searched> searched = std::nullopt; ///< only for an order outside of all families
 };
@@ -68,10 +68,10 @@ struct Suggestion {
 [[nodiscard]] std::vector<std::string> frameworksOf(std::string_view schedule, std::string_view flavor);
 
 /// Half as many micro-batches of twice the size. A trace with micro-batches of one size does not show how long ops take
-/// at another size. Only a limit for the time of these ops can be computed.
+/// at another size. Only a limit on the time of such ops can be computed.
 struct LargerMicrobatches {
     int microbatches = 1;
-    double break_even = 1; ///< factor of op times below which the step becomes shorter
+    double break_even = 1; ///< the step becomes shorter if op times grow by less than this factor
     HeldMemory memory;
 };
 
@@ -84,20 +84,20 @@ struct Advice {
     std::size_t recommended = 0; ///< index of the suggestion to try first, if there are any
     Sentence why;                ///< reason for the recommendation
     int tried = 0;               ///< number of orders simulated
-    /// Time saved by searching order and split together, compared with the order for the current split. None if nothing
-    /// was searched or saved.
+    /// Time saved by searching order and split together, compared with the order for the current split. None if there
+    /// was no search or it saved nothing.
     std::optional<TimeNs> split_adds;
     /// Reason why other orders were not tried, if their times cannot be derived from the run's ops; otherwise empty.
     std::string no_orders;
 };
 
-/// Finds the schedule, chunks, micro-batches and layers that shorten a run's step the most. Simulates every family and
-/// flavor in the registry with the run's mean times and time between ops, for the current number of chunks and for 1, 2
-/// and 4, and with unchanged and halved micro-batches. If ModelCut::layers are known, the best split of the layers is
-/// tried as well. Otherwise, work is balanced as fractions of the stages' times. The best result, the best one within
-/// the current activations, and the best of each single change are then predicted as in predict(). Everything that
-/// exceeds the budget is left out. If the times of other orders cannot be derived from a run's ops, only the balance of
-/// stages is examined.
+/// Finds the schedule, chunks, micro-batches and split of layers that shorten a run's step the most. Simulates every
+/// family and flavor in the registry with the run's mean times and time between ops, for the current number of chunks
+/// and for 1, 2 and 4, and with unchanged and halved micro-batches. If ModelCut::layers are known, the best split of
+/// the layers is tried as well. Otherwise, work is balanced as fractions of the stages' times. The best result, the
+/// best one within the current activations, and the best of each single change are then predicted by predict().
+/// Candidates that exceed the budget are left out. If the times of other orders cannot be derived from a run's ops,
+/// only the balance of stages is examined.
 ///
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
 /// stores more activations than now. If the layers are known, it alternately searches for the best split for that order

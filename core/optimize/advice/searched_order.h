@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// An order for a run outside of all families, with the split of the layers.
+/// An order for a run, outside of all families, with a split of the layers.
 struct SearchedChange {
     PipelineChange change;
     Searched known;
@@ -16,7 +16,7 @@ struct SearchedChange {
 
 /// The order found for the current split with the run's mean times. If the layers are known and another split makes the
 /// step shorter, also the order and split found by alternating searches. No rank stores more activations than in
-/// `order`. `time` applies to each search, of at most two rounds. Empty if the run's order cannot be searched: two
+/// `order`. `time` limits each search; there are at most two rounds. Empty if no order can be searched for the run: two
 /// pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
 [[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
                                                                         const Schedule& order, const ModelCut& cut,

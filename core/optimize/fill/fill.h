@@ -13,20 +13,20 @@
 #include <string>
 #include <vector>
 
-/// Computes how much other work fits into the bubbles of a run's steps, how much it would cost the step, and whether
-/// this saves time.
+/// Computes how much other work fits into the bubbles of a run's steps, how much it would delay the step, and whether
+/// it saves time.
 namespace bubblescope {
 
 /// A recurring bubble: the idle time before the same op of a rank in each step. Includes only waits for an input, the
-/// time before a rank's first op and the time after its last op. Time lost for unknown reasons may not be available for
-/// other work.
+/// time before a rank's first op and the time after its last op. Time that is lost for an unknown reason may not be
+/// available for other work.
 struct FillBubble {
     Rank rank;
     Position position = Position::BeforeWarmup;
     std::size_t next_op =
-        0; ///< index of the op, in the rank's list, that must not be delayed; the number of its ops for the last bubble
+        0; ///< index in the rank's list of the op that must not be delayed; the list's length for the last bubble
     TimeNs start{0};                                       ///< start in the typical step, relative to the step's start
-    TimeNs mean{0};                                        ///< mean length over all steps
+    TimeNs mean{0};                                        ///< mean of the length over all steps
     TimeNs sure{0};                                        ///< 10th percentile of the length over all steps
     std::optional<std::int64_t> free_bytes = std::nullopt; ///< minimum free memory; none without a memory model
 };
@@ -45,7 +45,7 @@ enum class FillKind : std::uint8_t {
 
 struct FillOptions {
     double margin = 0.1;               ///< relative safety margin on the time of a piece
-    TimeNs latency{10'000};            ///< time from the decision to the start of the work, per piece
+    TimeNs latency{10'000};            ///< time from the decision to run a piece to its start
     double weight_share = 0.5;         ///< weight gradient's fraction of a backward
     std::optional<TimeNs> optimizer;   ///< optimizer time of a rank; default: from the optimizer ops of the steps
     std::optional<TimeNs> encoder;     ///< time of one forward of one micro-batch
@@ -64,7 +64,7 @@ struct FilledBubble {
     TimeNs time{0}; ///< time of the work, without margin and latency
 };
 
-/// The result for one kind of work, placed alone.
+/// The result for one kind of work without the other kinds.
 struct FilledWork {
     FillKind kind = FillKind::SideJob;
     std::int64_t offered = 0; ///< pieces per step; 0 for a side job and a checkpoint, which use all free time
@@ -74,7 +74,7 @@ struct FilledWork {
     double share = 0;       ///< placed work as a fraction of the bubbles' mean time
     TimeNs delay{0};        ///< mean increase of the step time, computed by replaying the steps
     TimeNs late_delay{0};   ///< 95th percentile of the increase
-    TimeNs gain{0};         ///< time saved per step, because work is moved out of ops or would otherwise follow the
+    TimeNs gain{0};         ///< time saved per step, because the work is moved out of ops or would otherwise follow the
                             ///< step
     bool worth = false;
     Sentence reason; ///< reason for the verdict
@@ -85,7 +85,7 @@ struct FillStudy {
     int steps = 0;                   ///< number of steps with the order of the typical step; others are left out
     TimeNs step_time{0};             ///< mean
     TimeNs idle{0};                  ///< mean idle time in the bubbles of all ranks
-    double idle_share = 0;           ///< idle time as a fraction of the ranks' time
+    double idle_share = 0;           ///< idle time as a fraction of the time of all ranks
     Rank busiest;                    ///< the rank with the least idle time
     std::vector<FillBubble> bubbles; ///< by rank and start
     std::vector<FilledWork> works;   ///< sorted by FillKind; only the kinds that the options and the steps provide
@@ -93,7 +93,7 @@ struct FillStudy {
 
 /// Determines which work fits into the bubbles. `steps` are complete steps of one run, or one simulated step. `typical`
 /// is one of them, and steps with another order are left out. Pieces are placed where they may run, most urgent first,
-/// if they fit with margin and latency into the bubble lengths that 9 of 10 steps reach. The delay is then computed by
+/// if they fit, with margin and latency, into the bubble length that 9 of 10 steps reach. The delay is then computed by
 /// replaying each step with its own bubbles. If a bubble is shorter than its work, the next op and everything that
 /// waits for it start late. Errors: Usage for an invalid margin, latency or fraction, or a memory model for other
 /// stages.

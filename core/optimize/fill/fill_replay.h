@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// Work that is placed before ops, and work that is removed from ops. One entry per rank and op of its list, plus one
-/// for the time after the last op.
+/// Work that is placed before ops, and work that is removed from ops. For each rank, one entry per op in its list, plus
+/// one for the time after the last op.
 struct FillChanges {
     std::vector<std::vector<TimeNs>> before;  ///< time of the work before the op
     std::vector<std::vector<TimeNs>> shorter; ///< reduction of the op's time
@@ -24,7 +24,7 @@ public:
     explicit FillReplay(const StepTimeline& step);
 
     [[nodiscard]] TimeNs run(const FillChanges& changes);
-    /// The idle time before each op of a rank and after the last op, as far as it is explained by a known wait.
+    /// The idle time before each op of a rank and after the last op, as far as a known wait explains it.
     [[nodiscard]] std::vector<TimeNs> waits(Rank rank) const;
 
 private:

@@ -6,7 +6,7 @@
 
 namespace bubblescope::overlap {
 
-/// One pass alone, or the backward followed by the forward, each in one piece. All-reduces are unchanged.
+/// A single pass, or the backward followed by the forward, each in one piece. All-reduces are unchanged.
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
@@ -40,11 +40,11 @@ struct RuleCut {
                                            double slice_loss);
 
 /// The plan with the shortest pair if every all-reduce runs on a separate stream and is issued directly after the op
-/// that produces its input. Exact: no other issue order of the two passes' compute ops is shorter.
+/// that produces its input. Exact: no other order of issuing the two passes' compute ops is shorter.
 ///
 /// The problem is a job shop of two jobs (the passes) on two machines (the streams). Uses dynamic programming over (i,
 /// j, last): i backward and j forward ops are issued, the last one from pass `last`. The ops issued so far affect the
-/// remaining plan only through the time when the compute stream becomes free and the end of each pass's last
+/// rest of the plan only by the time at which the compute stream becomes free and the end of each pass's last
 /// all-reduce. A later time is never better, because every rule of StreamState takes maxima of these times and adds
 /// constants. A path to a state is therefore dropped if another path is at least as early in all of these times. Times
 /// before the compute stream's time are equivalent to it, because nothing can start earlier. Paths that cannot beat the

@@ -13,16 +13,16 @@ namespace bubblescope::overlap {
 
 /// One operator of a pass through a stage, on one tensor-parallel rank. A pass runs its operators in order, and each
 /// depends on the previous one. An all-reduce directly follows the compute op that produces its input. Therefore a pass
-/// does not start with an all-reduce, and no two are adjacent.
+/// does not start with an all-reduce, and no two all-reduces are adjacent.
 struct Operator {
     std::string name;
     TimeNs time{0};
-    TimeNs assumed{0};        ///< cost in a rule's cost table; equals `time` if the table is correct
-    TimeNs weight_grad{0};    ///< for a gradient matmul: part of `time` for the weight gradient
+    TimeNs assumed{0};        ///< cost according to a rule's cost table; equal to `time` if the table is correct
+    TimeNs weight_grad{0};    ///< for a gradient matmul: the part of `time` spent on the weight gradient
     bool splittable = false;  ///< true if the op may be cut into slices along its rows
     bool all_reduce = false;  ///< true for communication of the tensor-parallel group
     bool own_stream = false;  ///< true for an all-reduce that does not occupy the compute stream
-    bool waits_reduce = true; ///< false if the op does not need the previous all-reduce (a weight gradient)
+    bool waits_reduce = true; ///< false if the op (a weight gradient) does not need the previous all-reduce
 };
 
 using Operators = std::vector<Operator>;
@@ -32,7 +32,7 @@ struct StreamRules {
     /// True if all-reduces start as soon as their input is available. With equal priority, an all-reduce waits for the
     /// compute op that was launched directly after its producer, unless that op needs the all-reduce.
     bool high_priority = true;
-    TimeNs cut_time{0}; ///< cost on the compute stream of resuming an interrupted pass
+    TimeNs cut_time{0}; ///< time that resuming an interrupted pass costs on the compute stream
 };
 
 /// A stage's operators and their costs, as in a cost-model file.
@@ -42,7 +42,7 @@ struct OpCosts {
     Operators forward;  ///< operators of one layer
     Operators backward; ///< operators of one layer, in execution order
     StreamRules rules;
-    /// Cost that a cutting rule assumes for a backward's all-reduce. By default, the cost of the longest all-reduce.
+    /// Cost of a backward's all-reduce, as assumed by a cutting rule. By default, the cost of the longest all-reduce.
     std::optional<TimeNs> cut_budget;
     int max_slices = 4;    ///< maximum number of slices of an op
     double slice_loss = 0; ///< relative increase of an op's total time per additional slice
@@ -53,7 +53,7 @@ struct OpCosts {
 [[nodiscard]] TimeNs longestAllReduce(const Operators& ops);
 
 /// The same costs for stages with a different number of layers. Error: Usage if a pass would have more than 2000
-/// operators, which bounds the search, or take more than 1000 s, which limits sums over a step.
+/// operators (to bound the search) or take more than 1000 s (to bound sums over a step).
 [[nodiscard]] Result<OpCosts> withLayers(OpCosts costs, int layers);
 
 /// A pass through the stage: the operators of one layer, repeated `layers` times.

@@ -39,7 +39,7 @@ private:
     std::vector<Interval> busy_;
 };
 
-/// The two passes of a pair.
+/// The two passes that form a pair.
 enum class Pass : std::uint8_t { Backward, Forward };
 template <class T>
 using PerPass = std::array<T, 2>;
@@ -49,7 +49,7 @@ using PerPass = std::array<T, 2>;
 }
 
 /// The device's two streams while work is issued to them. Each stream runs its work in the order of issue. An op starts
-/// when its stream is free and, if it waits for all-reduces, the last all-reduce of its pass has ended. All-reduces of
+/// when its stream is free and, if it waits for all-reduces, when its pass's last all-reduce has ended. All-reduces of
 /// the other pass do not affect the op. Compute and all-reduce do not slow each other down.
 struct StreamState {
     TimeNs compute{0};         ///< time from which the compute stream is free
@@ -64,7 +64,7 @@ struct StreamState {
     void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
     /// Runs an all-reduce that blocks the compute stream. Returns its start.
     TimeNs issueBlocking(Pass pass, TimeNs time);
-    /// Starts the queued all-reduce, but not before `from`. Used when no more work will be launched before it.
+    /// Starts the queued all-reduce, but not before `from`. Used if no other work will be launched before it.
     void grantQueued(TimeNs from);
 };
 
@@ -101,14 +101,14 @@ struct PlanRun {
     [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
 };
 
-/// Runs a plan starting in `state`, and sets `state` to the state after the plan. `arrivals` are the times at which the
+/// Runs a plan from `state` on, and sets `state` to the state after the plan. `arrivals` are the times at which the
 /// passes' inputs are available. Linear in operators.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
                               const PerPass<TimeNs>& arrivals = {});
 /// As above, for a device that is idle at time 0.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
 
-/// The duration of an all-reduce, and the part of it in which the compute stream was busy.
+/// The duration of an all-reduce, and the part of it during which the compute stream was busy.
 struct ReduceSpan {
     Pass pass = Pass::Backward;
     int op = 0;

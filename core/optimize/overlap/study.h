@@ -9,7 +9,7 @@
 
 namespace bubblescope::overlap {
 
-/// Plans for running the units of a schedule on the two streams of their rank: pairs, and passes outside of
+/// Plans for running a schedule's units on the two streams of their rank: pairs, and passes outside of
 /// pairs.
 struct UnitPlans {
     Plan pair;
@@ -20,21 +20,21 @@ struct UnitPlans {
 struct StepRun {
     TimeNs makespan{0};
     PerPass<TimeNs> all_reduce{}; ///< total time over all ranks
-    PerPass<TimeNs> hidden{};     ///< part of that time in parallel with compute
-    int pairs = 0;                ///< number of pairs over all ranks
-    int singles = 0;              ///< number of backwards outside of pairs over all ranks
+    PerPass<TimeNs> hidden{};     ///< part of that time that ran in parallel with compute
+    int pairs = 0;                ///< number of pairs on all ranks
+    int singles = 0;              ///< number of backwards outside of pairs on all ranks
 };
 
-/// Runs a step operator by operator. A pass starts when the compute stream of its rank reaches it and its input is
-/// available (the neighbour's pass ended, plus `comm`). A pass delivers its result when its last operator has ended,
-/// even if the pass is part of a pair. The schedule must have combined backwards and one chunk per rank; all stages are
-/// equal. Errors: Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
+/// Runs a step operator by operator. A pass starts when its rank's compute stream reaches it and its input is available
+/// (`comm` after the neighbour's pass ended). A pass delivers its result when its last operator has ended, even if the
+/// pass is part of a pair. The schedule must have combined backwards and one chunk per rank; all stages are equal.
+/// Errors: Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 
 /// Rules for cutting and interleaving the passes of a pair.
 enum class Cutting {
-    None,        ///< not at all: the backward, then the forward
+    None,        ///< no cuts: the backward, then the forward
     Budget,      ///< cutByBudget(), like PaddlePaddle's pass
     BudgetSplit, ///< cutByBudgetSplitting()
     Every,       ///< at every all-reduce of both passes
@@ -42,7 +42,7 @@ enum class Cutting {
     SearchSplit, ///< like Search, but ops longer than an all-reduce are split into the best number of slices
 };
 
-/// A way to hide all-reduces, with the name that users specify.
+/// A way to hide all-reduces, and the name by which users choose it.
 struct Variant {
     std::string_view name;
     std::string_view title;
@@ -75,11 +75,11 @@ struct PairStudy {
 
 [[nodiscard]] PairStudy studyPair(const OpCosts& costs, const Variant& variant);
 
-/// An all-reduce of a backward in a pair, and what determines its hidden part.
+/// A backward's all-reduce in a pair, and the values that determine its hidden part.
 struct Exposure {
     ReduceSpan span;
     bool own_stream = false; ///< false if there is no cut after it, so that the all-reduce blocks the compute stream
-    TimeNs beside{0};        ///< compute time of the other pass's piece that is issued next
+    TimeNs beside{0};        ///< compute time of the piece of the other pass that is issued next
 };
 
 [[nodiscard]] std::vector<Exposure> backwardExposures(const PairStudy& study);
@@ -87,7 +87,7 @@ struct Exposure {
 /// The start of a pair's first forward op.
 [[nodiscard]] TimeNs forwardStart(const PairStudy& study);
 
-/// The part of a stage's backward time that is used for weight gradients.
+/// The fraction of a stage's backward time that is spent on weight gradients.
 [[nodiscard]] TimeNs weightGradTime(const OpCosts& costs);
 
 /// The makespan of 1F1B without the time of all-reduces.

@@ -23,23 +23,23 @@ struct RatedPartition {
 
 struct PartitionOptions {
     TimeNs comm{0};                              ///< one-way latency of a transfer between ranks
-    std::optional<std::int64_t> memory_per_rank; ///< memory limit for all layers of a rank in total
-    std::int64_t effort = 500'000'000;           ///< limit on the number of search steps instead of time, so that
-                                                 ///< results are deterministic; the default takes a few seconds
+    std::optional<std::int64_t> memory_per_rank; ///< memory limit for the sum over a rank's layers
+    std::int64_t effort = 500'000'000;           ///< limits the number of search steps, not the time, so that results
+                                                 ///< are deterministic; the default takes a few seconds
     std::vector<RatedPartition> rules;           ///< additional splits to compare with; only name and partition are set
 };
 
 struct OptimalPartition {
     RatedPartition best;
     TimeNs lower_bound{0};             ///< lower bound on the step time of any split
-    std::vector<RatedPartition> rules; ///< results of the simple rules, starting with the even split
+    std::vector<RatedPartition> rules; ///< results of simple rules; the first is the even split
     std::int64_t simulations = 0;
 
     [[nodiscard]] bool proven() const { return best.step == lower_bound; }
 };
 
-/// Splits consecutive layers into the schedule's stages, with at least one layer per stage, to get the shortest step.
-/// The result is never worse than any listed rule. For every split, ops run in the order of the schedule.
+/// Splits consecutive layers into the schedule's stages, with at least one layer per stage, so that the step is
+/// shortest. The result is never worse than any listed rule. For every split, ops run in the order of the schedule.
 ///
 /// Branch and bound: layers are assigned stage by stage, and the bounds of path_bounds.h prune splits that cannot lead
 /// to a shorter step. The remaining splits are simulated (transfers cost their latency, an overlapped pair the sum of

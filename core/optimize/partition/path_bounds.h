@@ -14,7 +14,7 @@ inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() 
 /// The boundaries of stages. Stage k contains the layers [cuts[k], cuts[k+1]), so there is one more entry than stages.
 using Cuts = std::vector<int>;
 
-/// Prefix sums of layer times: the time of any range of layers in O(1).
+/// Prefix sums of layer times, which give the time of any range of layers in O(1).
 class LayerSums {
 public:
     explicit LayerSums(const std::vector<StageDurations>& layers);
@@ -28,20 +28,20 @@ private:
 };
 
 /// Lower bounds on the step time of any split. As a function of the split, the length of a path through the step's ops
-/// is a sum over stages of constants times the stage's layers. The step time is the length of the longest path. Any
-/// path therefore bounds the step time of every split. For one path (or the mean of several), dynamic programming over
+/// is a sum over stages of constants times the stage's layers. The step time is the length of the longest path.
+/// Therefore any path gives a bound for every split. For one path (or the mean of several), dynamic programming over
 /// (stage, first layer) finds the split that minimises its length, in time linear in stages times layers.
 ///
 /// This gives two bounds. `rest`: with the earlier stages fixed, the length of the path in these stages plus its
 /// minimum in the others. `worstStage`: the longest path for each stage and each range of layers that it may contain,
-/// if everything else takes its minimum. The bound is that of the split with the best worst stage. Unlike `rest` for a
+/// if everything else takes its minimum. The bound is that of the split whose worst stage is best. Unlike `rest` for a
 /// mean of paths, this bound accounts for indivisible layers.
 class PathBounds {
 public:
     /// Reserves memory for `max_rows` rows; the tables use 24 bytes per stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows);
 
-    /// Adds the sum of `count` paths. Their mean is the bound. Does nothing if `max_rows` has been reached.
+    /// Adds the sum of `count` paths. The bound is their mean. Does nothing if `max_rows` has been reached.
     void add(const StepPath& path, std::int64_t count = 1);
     [[nodiscard]] std::size_t rows() const { return rows_; }
     [[nodiscard]] std::size_t room() const { return most_rows_ - rows_; }
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::int64_t stagePart(std::size_t row, int stage, int from, int to) const {
         return part_[at(stage, to) * most_rows_ + row] - part_[at(stage, from) * most_rows_ + row];
     }
-    /// Minimum contribution of the stages from `stage` on if they contain the layers from `from` on.
+    /// The minimum contribution of the stages from `stage` on, if these contain the layers from `from` on.
     [[nodiscard]] std::int64_t rest(std::size_t row, int stage, int from) const {
         return rest_[at(stage, from) * most_rows_ + row];
     }
@@ -74,7 +74,7 @@ private:
                static_cast<std::size_t>(layer);
     }
     [[nodiscard]] std::size_t runAt(int stage, int from, int to) const;
-    /// The first layer that a stage may contain, because each stage before and after has at least one.
+    /// The first layer that a stage may contain, because each stage before and after it has at least one layer.
     [[nodiscard]] int firstOf(int stage) const { return stage; }
     [[nodiscard]] int lastOf(int stage) const { return stage == stages_ ? layers_ : layers_ - stages_ + stage; }
 
@@ -101,7 +101,7 @@ class RankBounds {
 public:
     RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm);
 
-    /// The cost of all add() calls for three paths per rank.
+    /// The cost of all add() calls, in search steps, for three paths per rank.
     static std::int64_t steps(int layers, const std::vector<std::size_t>& rank_of_stage);
 
     /// Adds a path that is long because of this rank.
@@ -114,8 +114,8 @@ private:
     const LayerSums& sums_;
     const std::vector<std::size_t>& rank_of_;
     std::int64_t comm_;
-    std::size_t max_layers_; ///< larger numbers of layers per rank are treated as this number
-    /// Minimum step time, by rank and its number of layers.
+    std::size_t max_layers_; ///< larger numbers of layers per rank count as this number
+    /// Minimum step time, by rank and number of layers on this rank.
     std::vector<std::vector<std::int64_t>> min_length_;
 };
 

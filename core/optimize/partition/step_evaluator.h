@@ -10,10 +10,10 @@
 
 namespace bubblescope {
 
-/// Op times of a stage that depend on the split of layers: F, I and W, in nanoseconds; B is I + W.
+/// A stage's op times, which depend on the split of layers: F, I and W, in nanoseconds; B is I + W.
 using StageDurations = std::array<std::int64_t, 3>;
 
-/// A path through the step, represented by how often each time of a stage occurs in it.
+/// A path through the step, represented by the number of times that each of a stage's durations occurs in it.
 struct StepPath {
     std::vector<StageDurations> counts; ///< by stage
     std::int64_t transfers = 0;         ///< number of transfers between ranks, each taking the latency
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] StepPath longestPath() const;
 
 private:
-    /// The parts of a unit's duration: `counts` times F, I and W of its stage. A pair has two halves.
+    /// Parts of a unit's duration: each entry of `counts` multiplied by its stage's F, I or W. A pair has two halves.
     struct Work {
         std::array<std::int32_t, 2> stage{};
         std::array<std::array<std::uint8_t, 3>, 2> counts{};

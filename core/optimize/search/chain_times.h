@@ -24,7 +24,7 @@ struct ChainTimes {
 ///    frees some,
 ///  - for their rank: all ops of the rank that must come before an op have run when it starts,
 ///  - for what frees memory on their rank: before a forward, enough ops of any chunk must have run to make room for it.
-///    These ops take at least the time of the cheapest ones. O(ranks · chunks² · micro-batches · log(ops of a rank) +
+///    These ops take at least as long as the cheapest ones. O(ranks · chunks² · micro-batches · log(ops of a rank) +
 ///    stages²).
 [[nodiscard]] ChainTimes queueTimes(const OrderProblem& problem, bool memory = true);
 

@@ -9,8 +9,8 @@
 namespace bubblescope {
 
 /// Proposes moves that may shorten a step, for ops on the longest chain. The chain consists of blocks of consecutive
-/// ops on one rank. Ops inside a block move behind the op that sends or before the op that receives. Not all moves are
-/// allowed().
+/// ops on one rank. Ops inside a block move behind the op that sends or before the op that receives. Check the moves
+/// with allowed().
 class CriticalMoves {
 public:
     /// If there are several longest chains, uses a random one. The result is valid until the next call. O(ops of the

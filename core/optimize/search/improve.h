@@ -7,13 +7,13 @@
 
 namespace bubblescope {
 
-/// The budget of one search from one start order.
+/// The budget of a search from one start order.
 struct ImproveOptions {
     std::uint64_t seed = 0;
     std::int64_t effort = 0;     ///< maximum number of ops to examine
     std::int64_t goal = 0;       ///< makespan at which the search stops
-    std::int64_t patience = 300; ///< number of moves without progress before returning to the best order and perturbing
-                                 ///< it
+    std::int64_t patience = 300; ///< number of moves without progress after which the search returns to the best order
+                                 ///< and perturbs it
 };
 
 struct Improved {

@@ -21,8 +21,8 @@ struct ListRule {
     /// Number of micro-batches in flight on a rank, as a multiple of the number that covers the path to the last stage
     /// and back at the speed of the slowest rank.
     double in_flight = 1;
-    bool forward_first = false; ///< true to prefer forwards to input gradients while fewer are in flight
-    bool strict = false;        ///< true to limit the number even if the rank becomes idle
+    bool forward_first = false; ///< true to prefer forwards to input gradients while fewer micro-batches are in flight
+    bool strict = false;        ///< true to limit the number in flight even if the rank becomes idle
     bool deep_first = true;     ///< true to prefer later chunks, false to prefer earlier ones
     double patience = 0;        ///< maximum wait for a preferred op, as a fraction of the other op's time
     double fill = 0;            ///< minimum fraction of a weight gradient that must fit before the next arrival
@@ -31,9 +31,9 @@ struct ListRule {
     std::uint64_t seed = 0;
 };
 
-/// Builds an order by simulation. Whenever a rank is free, it runs the op that the rule prefers among those that fit
-/// into memory. A chunk's forward leaves memory for the later chunks of the rank, so that no order deadlocks. O(ops ·
-/// (ranks + chunks)). Empty if no order fits into the memory, or if `control` stops the job.
+/// Builds an order by simulation. A free rank runs the op that the rule prefers among those that fit into memory. A
+/// chunk's forward leaves memory for the later chunks of the rank, so that no order deadlocks. O(ops · (ranks +
+/// chunks)). Empty if no order fits into the memory, or if `control` stops the job.
 [[nodiscard]] RankOrders listOrder(const OrderProblem& problem, const ListRule& rule, const JobControl& control = {});
 
 } // namespace bubblescope

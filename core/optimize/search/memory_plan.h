@@ -24,17 +24,17 @@ struct MemoryPlan {
     LoweredSchedule lowered; ///< includes sends and receives
     LoweredStep step;
     std::vector<LoweredMemory> memory;       ///< per rank
-    std::vector<std::int64_t> unmoved_peaks; ///< peak per rank for the same order without moves
+    std::vector<std::int64_t> unmoved_peaks; ///< each rank's peak for the same order without moves
     int offloaded = 0;                       ///< number of forwards whose activations are copied to the host
     int recomputed = 0;
     int balanced = 0;
     [[nodiscard]] TimeNs makespan() const { return step.step.wall(); }
 };
 
-/// Makes an order fit into memory by choosing the activations to move and the times. Among the activations whose copy
-/// can end in time, evicts those whose backward is farthest away. Reloads start as early as memory allows, at most
-/// twice a copy's time ahead. Memory counts as free only after a WAIT_OFFLOAD, so that the plan also fits if times
-/// vary. The mix of moves is improved rank by rank and evaluated by simulation. `budgets` are bytes per rank.
+/// Makes an order fit into memory by choosing which activations to move, and when. Among the activations whose copy can
+/// end in time, evicts those whose backward is farthest away. Reloads start as early as memory allows, but at most
+/// about two copy times before use. Memory counts as free only after a WAIT_OFFLOAD, so that the plan also fits if
+/// times vary. The mix of moves is improved rank by rank and evaluated by simulation. `budgets` are bytes per rank.
 ///
 /// The order must be valid, with one pipeline, unsplit sequences and no overlapped pairs. Errors: Usage for other
 /// orders; Input, with a rank, if no mix fits; Cancelled.
@@ -43,11 +43,11 @@ struct MemoryPlan {
                                             const JobControl& control);
 
 /// The shortest step with moves. Candidates are all families for the request's sizes and placements, and the result of
-/// searchOrder() without a limit; each is planned for the memory. The bound is the one without a limit, because moves
+/// searchOrder() without a limit; each is planned for the memory. The bound is that for unlimited memory, because moves
 /// only add work. `request` must have a memory model and bytes. Errors: those of searchOrder(); Input if nothing fits.
 struct FoundPlan {
     MemoryPlan plan;
-    FoundOrder unlimited;                ///< the best order for unlimited memory, with the bound
+    FoundOrder unlimited;                ///< the best order for unlimited memory, and the bound
     std::optional<TimeNs> without_moves; ///< makespan of the best order that fits without moves; none if no order fits
 };
 [[nodiscard]] Result<FoundPlan> searchWithMoves(const SearchRequest& request, const MemoryMoves& moves,

@@ -23,17 +23,17 @@ struct NoisySteps {
     std::int64_t late = 0; ///< 95th percentile of the step time
 };
 
-/// The makespans of an order under noise, for plain() problems. `fused` is as in scheduleOf(). The order must not
+/// The makespans of an order with noise, for plain() problems. `fused` is as in scheduleOf(). The order must not
 /// deadlock. O(draws · ops).
 [[nodiscard]] NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders,
                                     const std::vector<char>& fused, const NoiseModel& noise);
 
-/// A lower bound on the mean of any order, even one chosen with knowledge of each draw's times: the mean of the draws'
-/// bounds. Empty if the draws have too many ops in total, or the job is stopped.
+/// A lower bound on the mean of any order, even if chosen knowing the times of each draw: the mean of the draws'
+/// bounds. Empty if the draws together have too many ops, or the job is stopped.
 [[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
                                                      const JobControl& control);
 
-/// Starting from an order, searches for one with a shorter mean over some of the draws. A move is proposed by the
+/// Starting from an order, searches for an order with a shorter mean over some of the draws. A move is proposed by the
 /// longest chain of one draw and applied to all draws. A move is kept if the mean is at most its value some moves
 /// earlier (late acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result excludes noise.
 [[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,

@@ -14,16 +14,16 @@ struct MachineJob {
 
 struct MachineBound {
     std::int64_t time = 0;
-    /// The binding set of jobs: the earliest start, the total work, and the minimum time after one of them. `time` is
-    /// the sum of the three.
+    /// The jobs that determine the bound: their earliest start, total work, and minimum time after one of them. `time`
+    /// is the sum of the three.
     std::int64_t head = 0;
     std::int64_t work = 0;
     std::int64_t after = 0;
 };
 
-/// The maximum, over all sets of jobs, of smallest head plus work plus smallest tail. This is the length of the
-/// shortest preemptive schedule (Jackson's rule runs the available job with the longest tail; Carlier 1982). O(jobs ·
-/// log(jobs)).
+/// The maximum, over all sets of jobs, of their smallest head, plus their total work, plus their smallest tail. This is
+/// the length of the shortest preemptive schedule (Jackson's rule runs the available job with the longest tail; Carlier
+/// 1982). O(jobs · log(jobs)).
 [[nodiscard]] MachineBound machineBound(std::vector<MachineJob> jobs);
 
 } // namespace bubblescope

@@ -7,22 +7,22 @@
 
 namespace bubblescope {
 
-/// The position in a rank's list that an op moves to. Ops in between shift by one.
+/// The position in a rank's list to which an op moves. Ops in between shift by one.
 struct OrderMove {
     std::int32_t rank = 0;
     std::int32_t from = 0;
     std::int32_t to = 0;
 };
 
-/// The times of an order under changes. Stores the start of each op and the longest path from it to the end of the
-/// step. Estimating a change involves only the ops that it shifts, and applying it recomputes only what it affects.
+/// The times of an order that changes. Stores the start of each op and the longest path from it to the end of the step.
+/// Estimating a move examines only the ops that it shifts, and applying it recomputes only what it affects.
 ///
 /// Times are those of simulate() if the problem is plain(); stepLength() defines the end of the step. Not thread-safe.
 class OrderEvaluator {
 public:
     explicit OrderEvaluator(const OrderProblem& problem);
 
-    /// Sets the order, which must have all ops of the problem. On a deadlock, returns false and sets no order.
+    /// Sets the order, which must contain all ops of the problem. On a deadlock, returns false and sets no order.
     [[nodiscard]] bool assign(const RankOrders& orders);
 
     [[nodiscard]] const OrderProblem& problem() const { return *problem_; }
@@ -57,7 +57,7 @@ public:
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
-    /// Number of ops examined so far, for estimates and for moves.
+    /// Number of ops examined so far, in estimates and in moves.
     [[nodiscard]] std::int64_t touched() const { return touched_; }
     /// Adds ops that another evaluator examined.
     void touch(std::int64_t ops) { touched_ += ops; }
@@ -74,7 +74,7 @@ private:
         return output == kNoNumber ? time_[at(op)] : reach_[at(op)] + tail_[at(output)];
     }
     [[nodiscard]] std::int64_t tailOf(OpNumber op) const;
-    /// The tail of an op that is the last of its rank.
+    /// The tail of an op that is the last on its rank.
     [[nodiscard]] std::int64_t lastTail(OpNumber op) const {
         return time_[at(op)] + problem_->after(problem_->op(op).rank);
     }

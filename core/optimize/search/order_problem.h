@@ -16,8 +16,8 @@ namespace bubblescope {
 using OpNumber = std::int32_t;
 inline constexpr OpNumber kNoNumber = -1;
 
-/// An op that a step needs, with everything that affects its position in an order. Times are in nanoseconds; memory is
-/// in the unit of the limits.
+/// An op that a step requires, with everything that affects where it can be in an order. Times are in nanoseconds;
+/// memory is in the unit of the limits.
 struct NeededOp {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;
@@ -30,7 +30,7 @@ struct NeededOp {
     std::int64_t arrival = 0;    ///< time from the end until the output reaches its consumer
     OpNumber input = kNoNumber;  ///< op of the neighbouring stage that produces the input
     OpNumber output = kNoNumber; ///< op that consumes the output
-    OpNumber own = kNoNumber;    ///< op of the same rank that must precede it: F for I or B, I for W
+    OpNumber own = kNoNumber;    ///< op of the same rank that must precede this one: F for I or B, I for W
     OpNumber own_next = kNoNumber;
     std::int64_t takes = 0;     ///< memory allocated when the op starts
     std::int64_t frees = 0;     ///< memory freed when the op ends
@@ -46,7 +46,7 @@ struct MemoryLimits {
     std::vector<std::int64_t> bytes = {};
 };
 
-/// The contents of a step, regardless of the order.
+/// The sizes of a step, regardless of the order of its ops.
 struct OrderSizes {
     int pp = 1;
     int microbatches = 1;
@@ -57,7 +57,7 @@ struct OrderSizes {
     /// micro-batches; the first copy runs the first ones.
     int second_copies = 1;
     bool pairs = false; ///< true if forwards and gradients may run as pairs, which take costs.overlapped
-    /// Time of the work between the last op of each rank and the end of the step, such as its optimizer; empty =
+    /// Per rank, the time of the work between its last op and the end of the step, such as the optimizer; empty =
     /// none.
     std::vector<TimeNs> after = {};
 };
@@ -87,11 +87,11 @@ public:
     [[nodiscard]] const std::vector<NeededOp>& ops() const { return ops_; }
     /// Memory limit of a rank; the largest integer if there is no limit.
     [[nodiscard]] std::int64_t capacity(Rank rank) const { return capacity_[rank.index()]; }
-    /// The work after the last op of a rank before the step ends.
+    /// Time of the work between a rank's last op and the end of the step.
     [[nodiscard]] std::int64_t after(Rank rank) const { return after_[rank.index()]; }
     [[nodiscard]] bool limited() const { return limited_; }
     [[nodiscard]] bool bytes() const { return bytes_; } ///< true if memory is in bytes, false if it is in activations
-    /// True if all micro-batches of a stage take the same times: orders then differ only in kinds and stages.
+    /// True if all micro-batches take equal times on each stage: orders then differ only in kinds and stages.
     [[nodiscard]] bool uniform() const { return uniform_; }
     /// True if busy times and arrivals are the only costs of transfers, and ops run one by one. Otherwise a schedule
     /// can only be evaluated by simulation.
@@ -137,7 +137,7 @@ using RankOrders = std::vector<std::vector<OpNumber>>;
 /// Merges each forward and adjacent gradient of another micro-batch into a pair, starting with the first op.
 void pairNeighbours(Schedule& schedule);
 
-/// The order of a schedule whose ops match the problem. Overlapped pairs run one after the other, and combined
+/// The order of a schedule whose ops match the problem. The ops of a pair are put one after the other, and combined
 /// backwards become I and W if the problem splits them. None if the ops differ.
 [[nodiscard]] std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule);
 

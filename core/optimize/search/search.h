@@ -35,10 +35,10 @@ struct SearchRequest : OrderSizes {
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< memory per stage, if `model` is not set
     std::vector<std::int64_t> bytes;   ///< as in MemoryLimits
-    /// If set, orders are rated by the mean step time, plus the time by which the 95th percentile exceeds that of the
-    /// best family.
+    /// If set, orders are rated by the mean step time, plus the time by which their 95th percentile exceeds the best
+    /// family's.
     std::optional<NoiseModel> noise;
-    std::optional<TimeNs> time_limit; ///< time limit of the search; a round that exceeds it is discarded
+    std::optional<TimeNs> time_limit; ///< time limit of the search; a round that exceeds the limit is discarded
     std::optional<int> rounds;        ///< maximum number of rounds
     std::int64_t effort = 4'000'000;  ///< number of ops to examine per task of a round
     std::uint64_t seed = 1;
@@ -72,7 +72,7 @@ struct FoundOrder {
     TimeNs makespan{0};                    ///< makespan of the simulated step plus `after`: see stepLength()
     TimeNs bound{0};                       ///< lower bound for orders that fit into the memory
     Sentence reason;                       ///< reason for the bound
-    bool proven = false;                   ///< true if the makespan equals the bound or no order is shorter
+    bool proven = false;                   ///< true if the makespan equals the bound or no shorter order exists
     std::optional<FamilyStep> best_family; ///< best family; none if no family fits into the memory
     std::vector<int> peak_activations;     ///< per rank
     std::optional<NoisySteps> noisy;
@@ -87,14 +87,14 @@ struct FoundOrder {
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
 
-/// Error: Usage if sizes are impossible or too large to search.
+/// Error: Usage if sizes are impossible, or too large for a search.
 [[nodiscard]] Status checkSizes(const SearchRequest& request);
 
 /// Searches for the order with the shortest step. The search starts from all families that fit into the memory and from
 /// orders built by rules (list_order.h). The best of them are improved round by round (improve.h). The result is never
-/// worse than the best family. It depends on request.seed and the number of rounds, not on threads or times: a time
-/// limit determines only the last round. If the time limit ends before all start orders are built, those built by then
-/// are used, at least one.
+/// worse than the best family. It depends on request.seed and the number of rounds, not on threads or speed: a time
+/// limit only determines which round is the last. If the time limit expires before all start orders are built, those
+/// built by then are used, but at least one.
 ///
 /// If transfers queue or block ranks (OrderProblem::plain() is false, or request.step is set), orders are first
 /// improved without these effects, and then evaluated and adjusted by simulation, which takes longer.

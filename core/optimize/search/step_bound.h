@@ -20,11 +20,11 @@ struct StepBound {
 ///   is the earliest start, plus all op times, plus the minimum time after one of the ops (one_machine.h).
 /// - Memory: a rank stores a micro-batch from its forward, on the path to the last stage and back, to its last
 /// gradient.
-///   If only a few fit, later ones wait for earlier ones. The sum over all micro-batches of memory times duration is at
-///   most the rank's memory times the step time. Before its first gradient, a rank runs only forwards, at most as many
-///   as fit into memory; after its last gradient, it runs only the remaining weight gradients.
+///   If only a few micro-batches fit, later ones wait for earlier ones. The sum over all micro-batches of memory times
+///   duration is at most the rank's memory times the step time. Before its first gradient, a rank runs only forwards,
+///   at most as many as fit into memory; after its last gradient, it runs only the remaining weight gradients.
 ///
-/// Valid in every send mode, because transfers do not take less time in the other modes. Takes as long as queueTimes().
+/// Valid in every send mode, because transfers take at least as long in the other modes. Takes as long as queueTimes().
 [[nodiscard]] StepBound stepBound(const OrderProblem& problem);
 
 } // namespace bubblescope
