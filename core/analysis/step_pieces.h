@@ -13,7 +13,7 @@ namespace bubblescope {
     return steps.empty() ? 0 : steps.front().opCount();
 }
 
-/// Maximum number of ops whose analysis data (a few hundred bytes per op) is in memory, over all cores.
+/// Maximum number of ops, over all cores, whose analysis data (a few hundred bytes per op) is in memory.
 inline constexpr std::size_t kOpsAtOnce = 1 << 21;
 
 /// Number of pieces of consecutive steps into which a run is divided for several threads. Steps with the same order

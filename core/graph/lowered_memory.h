@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// A rank's memory during a lowered step, which depends on timing. An OFFLOAD frees the activations when its copy ends,
-/// and a RELOAD allocates them when its copy starts. If another rank stores the activations in between, they count
-/// towards that rank's memory. A forward that is recomputed occupies StageMemory::kept_input until its RECOMPUTE
+/// A rank's memory over time in a lowered step; it depends on timing. An OFFLOAD frees the activations when its copy
+/// ends, and a RELOAD allocates them when its copy starts. If another rank stores the activations in between, they
+/// count towards that rank's memory. A forward that is recomputed occupies StageMemory::kept_input until its RECOMPUTE
 /// allocates the rest. An UNSHARD allocates StageMemory::gathered until its RESHARD.
 struct LoweredMemory {
     std::vector<MemoryPoint> curve; ///< in the format of memoryCurve()

@@ -20,7 +20,7 @@ struct LoweredValidation {
 [[nodiscard]] LoweredValidation validateLowered(const LoweredSchedule& lowered, const ValidateOptions& options,
                                                 const QueueModel& queues);
 
-/// The verdict for one kind of communicator. verdictsOfAll() returns one for each kind that needs no file.
+/// The verdict for one kind of communicator. verdictsOfAll() returns one for each kind that does not need a file.
 struct CommunicatorVerdict {
     CommunicatorKind kind = CommunicatorKind::One;
     HangVerdict verdict;

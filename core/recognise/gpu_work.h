@@ -91,8 +91,8 @@ public:
     };
 
     /// The span from the first start to the last end of the work that a process's `threads` launched in [from, to],
-    /// without transfers between ranks. Files by Kineto have a single process (`process` is then 0); exports by Nsight
-    /// Systems may have several. None if nothing was launched.
+    /// without transfers between ranks. Files from Kineto have a single process (`process` is then 0); exports from
+    /// Nsight Systems may have several. None if nothing was launched.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const;
     /// Maps each thread without ops in a process to the thread that it helps, based on the devices on which both launch

@@ -21,7 +21,7 @@ struct EventGap {
     TimeNs end{0};   ///< time from the end of the op's last kernel to the next event
 };
 
-/// The kernels that ran for ops of our own traces (core/timeline/trace_names.h). Stores a reference to the trace.
+/// The kernels that ran for the ops in our own traces (core/timeline/trace_names.h). Stores a reference to the trace.
 class OwnKernels {
 public:
     explicit OwnKernels(const Trace& trace);

@@ -26,7 +26,7 @@ struct Mark {
 
 /// The marks from PyTorch's profiler or from a framework's adapter in a file, sorted by start.
 struct ProfilerMarks {
-    /// The most specific kind of stepMarkNamed(). With an adapter, each range lasts from one mark to the next.
+    /// Marks of the most specific kind (stepMarkNamed()). With an adapter, each range lasts until the next mark.
     std::vector<Mark> steps;
     std::vector<Mark> receives; ///< gloo:recv ranges from call to arrival, which may cross other scopes
     /// The values reported by the framework of a recorded job, see perfetto::kCaptureStates.

@@ -62,7 +62,7 @@ struct RuleMatches {
     StringPool names;
     bool owners_are_files = false; ///< true if owners are the ranks of the files
 };
-/// `finds` has one entry per file in `files`. Logs the number of omitted slices: the first rank of a tensor-parallel
+/// `finds` has one entry per file in `files`. Logs the number of omitted slices. The first rank of a tensor-parallel
 /// group stands for all.
 [[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
                                          std::span<const TraceFile> files, DiagnosticLog& log);

@@ -36,7 +36,7 @@ constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedLi
 /// The cost of a cause for a step, in three variants that treat interactions between causes differently.
 struct WaterfallStep {
     Cause cause = Cause::Schedule;
-    TimeNs adds{0};    ///< time added on top of all earlier causes (the waterfall); these times sum to the wall time
+    TimeNs adds{0};    ///< time added on top of all earlier causes (the waterfall); these times add up to the wall time
     TimeNs alone{0};   ///< time added to a step at typical times if this is the only cause
     TimeNs without{0}; ///< time that the step would save without this cause
 };
@@ -46,7 +46,7 @@ struct StepAccounting {
     /// Length of the step with only the schedule's bubble, at most the length of the observed step. Typical times are
     /// scaled down if the step ran faster than usual.
     TimeNs ideal{0};
-    std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes except the schedule
+    std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< one step per cause except the schedule
     bool planned_order = true;            ///< false if no plan fits the step, so that the observed order is used
     std::int64_t recorded_transfers = 0;  ///< see StepGraph
     std::int64_t estimated_transfers = 0; ///< see StepGraph

@@ -43,7 +43,7 @@ using Causes = std::bitset<kCauseCount>;
 }
 
 [[nodiscard]] std::string_view causeName(Cause cause); ///< for display: "exposed communication"
-[[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
+[[nodiscard]] std::string_view causeKey(Cause cause);  ///< name in JSON, without "_ns": "exposed_communication"
 /// The cause's name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which every replay includes.
 [[nodiscard]] std::string_view causeWord(Cause cause);
 [[nodiscard]] std::optional<Cause> causeOfWord(std::string_view word);

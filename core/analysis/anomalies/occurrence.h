@@ -61,7 +61,7 @@ void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 /// none. `shape` can be any step of the run.
 [[nodiscard]] std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly);
 
-/// A command line that shows more about a finding in the trace in these files; empty if there is none.
+/// A command line that shows more about a finding in these trace files; empty if there is none.
 [[nodiscard]] std::string commandThatShows(const StepTimeline& shape, const Anomaly& anomaly, std::string_view files);
 
 } // namespace bubblescope

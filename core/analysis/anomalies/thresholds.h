@@ -40,7 +40,7 @@ struct Thresholds {
 };
 
 struct ThresholdInfo {
-    std::string_view name; ///< name in the syntax for users: "cost.least"
+    std::string_view name; ///< the name that users specify: "cost.least"
     double Thresholds::*value;
     double least = 0; ///< allowed range
     double most = 0;

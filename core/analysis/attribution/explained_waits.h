@@ -27,7 +27,7 @@ public:
     /// Call this function once, after explain(). Computes the fractions.
     void sumShares();
 
-    /// Sum, over all waits, of the fractions to which the excess of a unit's duration is attributed.
+    /// Sum, over all waits, of the fraction of a unit's excess duration that caused the wait.
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
     /// Like ofOp(), for the unit's late start and for the transfer of its latest input.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
@@ -80,9 +80,9 @@ private:
     const StepGraph& graph_;
     TaskTimes typical_ends_; ///< ends at typical times
     TimeNs typical_length_{0};
-    ListToFill<Share> common_;          ///< shares for the wait before each unit, from explain() to sumShares()
+    ListToFill<Share> common_;          ///< shares for the wait before each unit; kept from explain() to sumShares()
     std::vector<Wait> behind_;          ///< each rank's wait after its last unit
-    ListToFill<double> fraction_;       ///< sum, per unit, of the fractions to which the unit's excess is attributed
+    ListToFill<double> fraction_;       ///< per unit: sum of the fractions of its excess that caused waits
     ListToFill<double> start_fraction_; ///< like `fraction_`, but for the late start, from the wait before the unit
 };
 

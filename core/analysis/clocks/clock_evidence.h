@@ -76,8 +76,8 @@ struct MatchedCollective {
 
 /// Collectives in which all members wait for each other: kernels of NCCL and RCCL, and Gloo's annotations on the host.
 /// Members are matched by group and position in the group's sequence if Kineto recorded the group, otherwise by kind
-/// and position. Kinds with different counts in different files are omitted, because their matches are ambiguous. Sends
-/// and receives between two ranks are omitted too. Linear in slices.
+/// and position. Kinds whose counts differ between files are omitted, because their matches are ambiguous. Sends and
+/// receives between two ranks are omitted too. Linear in slices.
 [[nodiscard]] std::vector<MatchedCollective> matchCollectives(std::vector<FileCollectives> files);
 
 /// Adds evidence about clocks from collectives. `clock_of_file` contains the clock of each of the trace's files (-1 for

@@ -52,7 +52,7 @@ struct RunClocks {
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< clock exchanges performed and recorded by the run
-    TimeNs residual{0};           ///< amount by which events contradict each other for any offsets
+    TimeNs residual{0};           ///< amount by which events contradict each other, whatever the offsets
     TimeNs moved{0};              ///< largest correction of a time stamp
     std::vector<RankClock> ranks; ///< by replica, then rank
 

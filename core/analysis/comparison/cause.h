@@ -10,7 +10,7 @@ namespace bubblescope {
 struct RankFactor {
     int replica = 0;
     int rank = 0;
-    double factor = 1; ///< new / old op time: 1.3 = 1.3 times as long
+    double factor = 1; ///< new op time / old op time; 1.3: ops take 1.3 times as long
     /// True if nothing changed on other ranks, in transfers or in the order: this rank alone explains the change.
     bool alone = false;
 };

@@ -21,7 +21,7 @@ struct StepTable {
 };
 
 struct RelabellingLimits {
-    std::size_t exhaustive = 5'000; ///< maximum number of possible relabellings up to which all of them are tried
+    std::size_t exhaustive = 5'000; ///< all relabellings are tried if there are at most this many
     std::size_t random = 4'999;     ///< number of random relabellings otherwise
     std::size_t at_least = 999;     ///< minimum number of random relabellings, even if `budget` allows fewer
     double budget = 1e9;            ///< maximum number of values to read

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// Memory over time in one file, on the clock of the file, in order of time.
+/// One file's memory use over time, in order of time, on the clock of the file.
 struct MemoryCurve {
     struct Point {
         TimeNs time{0};

@@ -23,7 +23,7 @@ public:
     [[nodiscard]] double value() const; ///< bit-identical to median()
 
 private:
-    std::vector<double> below_; ///< max-heap of the smaller half, without the middle value if their number is odd
+    std::vector<double> below_; ///< max-heap of the smaller half, without the middle value
     std::vector<double> above_; ///< min-heap of all other values
 };
 

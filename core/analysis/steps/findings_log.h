@@ -20,7 +20,7 @@ struct LoggedFinding {
     Anomaly anomaly;                ///< latest form of the finding; an open one includes cases in dropped
                                     ///< steps
     int found_at = 0;               ///< step after which the finding was reported
-    int last_at = 0;                ///< latest step after which a search still found the finding
+    int last_at = 0;                ///< step after which a search last found the finding
     int times = 0;                  ///< number of steps that added a case to it
     std::optional<int> resolved_at; ///< step after which the finding was resolved; none while it is open
 };
@@ -76,7 +76,7 @@ private:
         std::size_t order = 0; ///< order of first occurrence
         bool open = false;
         int newest = -1;     ///< last step with a case
-        int found_last = -1; ///< latest step after which a search still found the finding
+        int found_last = -1; ///< step after which a search last found the finding
         int in_succession = 0;
         int quiet = 0;        ///< number of quiet steps after which the finding is resolved
         int resolved_at = -1; ///< cases up to this step were already reported

@@ -47,7 +47,7 @@ struct WindowLimits {
 };
 
 /// Diagnoses a run window by window, with steps from `source`. The steps of a window are compared with the usual times
-/// in the window. If the run has one window, all data of its steps remains. Otherwise, the ops of steps are dropped
+/// in the window. If the run has one window, all data of its steps is kept. Otherwise, the ops of steps are dropped
 /// when the next window is read. The remaining data has a fixed size per rank, so memory use is bounded by the size of
 /// the windows. Some of the first steps are kept and compared with every window, so that slow changes can be detected.
 /// Findings at one place in several windows are merged (FindingsLog). At the end, findings about the complete run, such

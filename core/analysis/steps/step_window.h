@@ -71,9 +71,9 @@ public:
     [[nodiscard]] DiagnosedRun take() && { return {std::move(run_), std::move(report_)}; }
 
     /// The latest steps with the report that `analyze` would produce for them in a finished run. Omits steps before a
-    /// large gap in step numbers and older steps if there are more than `max_ops` ops, but always includes the newest
-    /// step. `found` contains the current findings; mismatches that checks found in these steps are added. None if the
-    /// window has no steps. Linear in the ops of the window, which it copies.
+    /// large gap in step numbers, and the oldest steps if there are more than `max_ops` ops, but never the newest step.
+    /// `found` contains the current findings; mismatches that checks found in these steps are added. None if the window
+    /// has no steps. Linear in the ops of the window, which it copies.
     [[nodiscard]] std::optional<DiagnosedRun> latest(std::vector<Anomaly> found, std::size_t max_ops) const;
 
 private:

@@ -34,7 +34,7 @@ struct Rescheduled {
 ///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
 ///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.
-///   It is assumed to be the mean time between ops, and at most a tenth of the op. With PyTorch, measured costs were
+///   It is assumed to be the mean time between ops, but at most a tenth of the op. With PyTorch, measured costs were
 ///   0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
 /// - A transfer gets the mean of the transfers measured between the same two ranks, otherwise of all transfers.
 /// - Every op is delayed by its rank's mean delay before ops of the same kind, including HostGaps.
@@ -50,7 +50,7 @@ struct Rescheduled {
 
 /// Options for applying the times of a StageCut.
 struct CutRules {
-    int slices = 1;              ///< number of sequence slices, which divide the times
+    int slices = 1;              ///< number of sequence slices, by which times are divided
     bool keeps_fixed = true;     ///< true if ops keep their fixed cost
     bool first_has_input = true; ///< true if the first stage computes a gradient of its input
 

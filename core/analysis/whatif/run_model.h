@@ -84,10 +84,10 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of a run's complete steps that are included in `selection`, which must belong to them. Timelines in the
-/// format of the straggler study get the study's graph (stragglerGraph), all others the accounting's (timelineGraph).
-/// Usual times are those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks.
-/// Error: Input if the trace contradicts itself.
+/// The model of the complete steps in `selection`, which must belong to the run's steps. Timelines in the format of the
+/// straggler study get the study's graph (stragglerGraph), all others the accounting's (timelineGraph). Usual times are
+/// those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the
+/// trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// As above, with the result of selectSteps() for the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);

@@ -48,7 +48,7 @@ struct Prediction {
     TimeNs gaps_added{0};
     std::optional<QueueEffect> queues; ///< effect of changed queues, included in `after`; none if unchanged
     std::optional<Schedule> schedule;  ///< the schedule that would run, if the pipeline was changed
-    /// Micro-batches of the recorded run.
+    /// Number of micro-batches of the recorded run, and after the change.
     int microbatches_before = 1;
     int microbatches_after = 1;
 

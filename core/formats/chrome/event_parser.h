@@ -121,7 +121,7 @@ private:
     [[nodiscard]] bool findDespiteFlaws(std::string_view text, std::uint64_t offset, TextFlaws& flaws);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 
-    std::unique_ptr<Places> places_; // created with the first text; avoids including simdjson's large header here
+    std::unique_ptr<Places> places_; // created with the first text; a pointer avoids including simdjson's large header
 };
 
 } // namespace bubblescope::chrome

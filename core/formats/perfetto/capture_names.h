@@ -52,8 +52,8 @@ inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
-/// Number of events that a process has recorded and lost since its start. The names are the args of the instant
-/// "capture totals" in its trace, which contains the counts that are not 0.
+/// Number of events that a process has recorded and lost since its start. The names are those of the args of the
+/// instant "capture totals" in its trace, which has an arg for each count that is not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX ranges of all kinds
     std::int64_t marks = 0;          ///< NVTX

@@ -11,7 +11,7 @@
 
 namespace bubblescope::perfetto {
 
-/// Values by the numbers that a writer assigned to them. Writers count from 1, so most values are in a plain list.
+/// Values, indexed by the numbers that a writer gave them. Writers count from 1, so most values are in a plain list.
 template <class T>
 class NumberTable {
 public:

@@ -39,7 +39,7 @@ enum class FillKind : std::uint8_t {
     Encoder,         ///< forwards of another model, one per micro-batch
     Checkpoint,      ///< a copy of a rank's weights, in pieces of any length
     Checks,          ///< re-executes forwards and compares them bit by bit
-    SideJob,         ///< kernels of another job, repeatedly
+    SideJob,         ///< kernels of another job, run repeatedly
 };
 [[nodiscard]] const char* fillKindName(FillKind kind); ///< "weight-gradients", "recomputation", …
 
@@ -64,12 +64,12 @@ struct FilledBubble {
     TimeNs time{0}; ///< time of the work, without margin and latency
 };
 
-/// The result for one kind of work without the other kinds.
+/// The result of placing one kind of work alone.
 struct FilledWork {
     FillKind kind = FillKind::SideJob;
     std::int64_t offered = 0; ///< pieces per step; 0 for a side job and a checkpoint, which use all free time
     std::int64_t placed = 0;
-    TimeNs offered_time{0}; ///< 0 for a side job
+    TimeNs offered_time{0}; ///< time of the offered pieces; 0 for a side job
     TimeNs time{0};         ///< time of placed work per step, over all ranks
     double share = 0;       ///< placed work as a fraction of the bubbles' mean time
     TimeNs delay{0};        ///< mean increase of the step time, computed by replaying the steps

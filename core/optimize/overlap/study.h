@@ -37,7 +37,7 @@ enum class Cutting {
     None,        ///< no cuts: the backward, then the forward
     Budget,      ///< cutByBudget(), like PaddlePaddle's pass
     BudgetSplit, ///< cutByBudgetSplitting()
-    Every,       ///< at every all-reduce of both passes
+    Every,       ///< cuts at every all-reduce of both passes
     Search,      ///< searchCuts()
     SearchSplit, ///< like Search, but ops longer than an all-reduce are split into the best number of slices
 };

@@ -34,7 +34,7 @@ struct NoisySteps {
                                                      const JobControl& control);
 
 /// Starting from an order, searches for an order with a shorter mean over some of the draws. A move is proposed by the
-/// longest chain of one draw and applied to all draws. A move is kept if the mean is at most its value some moves
+/// longest chain of one draw and applied to all draws. A move is kept if the mean is at most what it was some moves
 /// earlier (late acceptance: Burke and Bykov 2017). For plain() problems. `makespan` of the result excludes noise.
 [[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,
                                          const ImproveOptions& options, const JobControl& control);

@@ -52,7 +52,7 @@ public:
     /// With `whole`, the output of an input gradient is sent together with its weight gradient, which follows directly,
     /// as in a combined backward. Otherwise the output is sent separately again.
     void fuse(OpNumber input_grad, bool whole);
-    /// Fuses in one step those input gradients whose outputs can be sent with their weight gradients without making the
+    /// Fuses, all at once, the input gradients whose outputs can be sent with their weight gradients without making the
     /// step longer. They must not be fused yet. O(ops · log(ops)).
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }

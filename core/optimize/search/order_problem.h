@@ -56,7 +56,7 @@ struct OrderSizes {
     /// Number of copies of the second pipeline's model (StageWays). Each copy runs the same number of consecutive
     /// micro-batches; the first copy runs the first ones.
     int second_copies = 1;
-    bool pairs = false; ///< true if forwards and gradients may run as pairs, which take costs.overlapped
+    bool pairs = false; ///< true if forwards and gradients may run as pairs, which take the time costs.overlapped
     /// Per rank, the time of the work between its last op and the end of the step, such as the optimizer; empty =
     /// none.
     std::vector<TimeNs> after = {};
