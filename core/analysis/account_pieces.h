@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// One part of a rank's accounting: the time of its ops of one kind, of its overlapped pairs, or due to one cause.
+/// One part of a rank's accounting: the time of ops of one kind, of overlapped pairs, or due to one cause.
 struct AccountPiece {
     enum class Kind : std::uint8_t { Compute, Overlapped, Cause };
     Kind kind = Kind::Compute;
@@ -25,12 +25,12 @@ struct AccountPiece {
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
 /// The intervals of the rank's timeline to show for a piece, sorted by start, on the clock of the trace. For ops and
-/// pairs, these are the times of the ops. A cause has no intervals of its own, because it is the difference between two
-/// replays. For a cause, these are the waits attributed to it and, for gaps and communication, also the ops that
-/// contain them and the recorded waits for transfers. (Schedule: waits that would remain, at least in part, at typical
-/// times. Imbalance, jitter, communication, peer, replay, late starts: waits caused by an excess of this kind.
-/// Slowdown, order, unknown: waits that are longer than usual, although no op or transfer took longer.) May be empty if
-/// the cause acts on other ranks. Linear in the rank's ops and waits.
+/// pairs, the intervals are those of the ops. A cause does not have intervals of its own, because it is the difference
+/// between two replays. For a cause, the intervals are the waits attributed to it and, for gaps and communication, also
+/// the ops that contain such times and the recorded waits for transfers. (Schedule: waits that would remain, at least
+/// in part, at typical times. Imbalance, jitter, communication, peer, replay, late starts: waits caused by an excess of
+/// this kind. Slowdown, order, unknown: waits that are longer than usual, although no op or transfer took longer.) May
+/// be empty if the cause acts on other ranks. Linear in the rank's ops and waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

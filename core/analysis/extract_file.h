@@ -33,8 +33,8 @@ struct ExtractedFile {
 [[nodiscard]] Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                 const LoadOptions& known_of, JobControl& control);
 
-/// Like extractFile(), but never copies the file unchanged, even if it is small. Therefore it can also read standard
-/// input ("-"), whose size is reported as 0. Errors: as for extractFile(); Input if the file is an extract.
+/// Like extractFile(), but never copies the file unchanged, even if it is small. Therefore this function can also read
+/// standard input ("-"), whose size is reported as 0. Errors: as for extractFile(); Input if the file is an extract.
 [[nodiscard]] Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                                    const LoadOptions& known_of, JobControl& control);
 

@@ -47,8 +47,8 @@ struct WholeRun {
 /// A report on the latest steps of a run that is still in progress.
 struct LatestSteps {};
 
-/// The complete result of `analyze` for a run, as printed by the command line and displayed in the app. It does not
-/// depend on where the steps come from: loaded files, a recording that is too large to load, or a running job.
+/// The complete result of `analyze` for a run, as printed by the command line and displayed in the app. The result does
+/// not depend on where the steps come from: loaded files, a recording that is too large to load, or a running job.
 struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
     StepRequest request;     ///< as requested by the user

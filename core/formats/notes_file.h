@@ -21,8 +21,8 @@ struct Note {
     friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// The file for a trace's notes. It is next to the trace file or directory, and its name is the trace's name followed
-/// by ".notes.json". If several files are opened together, the name is derived from the first one.
+/// The file for a trace's notes. This file is next to the trace file or directory, and its name is the trace's name
+/// followed by ".notes.json". If several files are opened together, the name is derived from the first one.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
 /// True if notesFileOf() returns such file names. Such a file is not a trace, although it is in the same folder.

@@ -12,9 +12,9 @@ namespace bubblescope {
 ///   have arrived. The two halves of an overlapped pair start together, when the inputs of both have arrived, and end
 ///   together.
 /// - The output of a stage goes to its neighbour on another rank as a transfer. The transfer takes latency + bytes /
-///   bandwidth of its link, or its measured time. It starts when the op and, with CommStreams other than Unlimited, the
-///   earlier transfers on its stream have ended. A transfer occupies its stream until it ends. The two transfers that
-///   an overlapped pair sends start together.
+///   bandwidth of its link, or its measured time. A transfer starts when the op and, with CommStreams other than
+///   Unlimited, the earlier transfers on its stream have ended. A transfer occupies its stream until it ends. The two
+///   transfers that an overlapped pair sends start together.
 /// - Asynchronous sends take no time on the rank. The input arrives when the transfer ends. With `on_compute_stream`
 ///   the sender's next op also waits until its transfers have ended.
 /// - Other sends and receives are posted between ops as described in rendezvous.h. A transfer then starts when both

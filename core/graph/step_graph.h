@@ -114,7 +114,7 @@ public:
     explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     /// Switches to another step. Returns true if that step ran the same ops in the same order. Units, inputs and ways,
-    /// which depend only on the order, are then reused. This is common within a run and saves half of the work.
+    /// which depend only on the order, are then reused. Equal orders are common and save half of the work.
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }

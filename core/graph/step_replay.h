@@ -61,8 +61,8 @@ struct StepTimes {
     const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< time between the earliest possible and the actual start of each unit; empty =
                                     ///< none
-    /// StepGraph::holds; empty = no rank waits for a send. Their lengths are derived from `transfers`. Holds apply only
-    /// in the observed order.
+    /// StepGraph::holds; empty = no rank waits for a send. The lengths of holds are derived from `transfers`. Holds
+    /// apply only in the observed order.
     std::span<const Hold> holds = {};
 };
 

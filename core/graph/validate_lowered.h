@@ -11,7 +11,7 @@ namespace bubblescope {
 /// The result of validate(), extended by problems with actions.
 struct LoweredValidation {
     /// Kinds in addition to those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings())
-    /// and hang. Their index refers to the rank's list of actions.
+    /// and hang. The index of such a problem refers to the rank's list of actions.
     std::vector<ScheduleProblem> problems;
     /// Not set if the order itself deadlocks or has no transfers.
     std::optional<HangVerdict> hang;

@@ -45,7 +45,7 @@ struct AttributedBubble {
     UnitIndex before = kNoUnit; ///< the unit that the rank ran next; kNoUnit after the last unit
     TimeNs start{0};            ///< relative to the start of the step
     TimeNs end{0};
-    /// The schedule's part of the wait, which would remain if all ops and transfers took their typical time and started
+    /// The schedule's part of the wait: what would remain if all ops and transfers took their typical time and started
     /// without delay.
     TimeNs usual{0};
     /// The largest excess on the chain of ops and transfers that the rank waited for. None if only the schedule causes
@@ -57,7 +57,7 @@ struct AttributedBubble {
 
 class AttributedBubbles;
 
-/// Iterates over bubbles by rank, decoding them on the fly.
+/// Iterates over bubbles by rank and decodes each on the fly.
 class AttributedBubbleIterator {
 public:
     using value_type = AttributedBubble;
@@ -173,10 +173,10 @@ struct StepAttribution {
 };
 inline constexpr std::size_t kMaxRootCauses = 6;
 
-/// Follows each wait back along the chain of latest predecessors to the point where it meets the rank's own chain.
-/// The units and transfers after that point caused the wait. The time by which the wait exceeds the wait at typical
-/// times is divided among them in proportion to their excess. Linear in units, apart from the logarithmic search for
-/// the meeting point. `observed`, `replay` and `usual` must belong to the step.
+/// Follows each wait back along the chain of latest predecessors to where this chain meets the rank's own chain. The
+/// units and transfers after that point caused the wait. The wait's length beyond that at typical times is divided
+/// among these in proportion to their excess. Linear in units, apart from the logarithmic search for the meeting point.
+/// `observed`, `replay` and `usual` must belong to the step.
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 
@@ -185,8 +185,8 @@ inline constexpr std::size_t kMaxRootCauses = 6;
 [[nodiscard]] std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
                                                              const TimeInterval& interval);
 
-/// The chain of units for which a rank waited in a bubble. It starts with the unit after the
-/// bubble and follows the latest predecessors back to a unit on the rank's own chain, which is
+/// The chain of units for which a rank waited in a bubble. From the unit after the bubble, the
+/// chain follows the latest predecessors back to a unit on the rank's own chain, which is
 /// included. Empty after a rank's last unit. `latest` contains the bindings of `graph`. Linear in
 /// units.
 [[nodiscard]] std::vector<UnitIndex> waitChain(const StepGraph& graph, const std::vector<Binding>& latest,

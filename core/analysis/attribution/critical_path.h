@@ -22,7 +22,7 @@ struct PathSegment {
 };
 
 /// A chain of ops and transfers from the start to the end of the step, in which each started when the previous one
-/// ended. This chain determines the step time. The segments are contiguous and disjoint, so they sum to the wall time.
+/// ended. It determines the step time. The segments are contiguous and disjoint, so they sum to the wall time.
 struct CriticalPath {
     std::vector<PathSegment> segments; ///< in order of time; no segment is empty
     TimeNs ops{0};

@@ -13,8 +13,8 @@
 
 namespace bubblescope {
 
-/// The bubbles of a step, each explained by the excess on the chains of units that led to it. Also contains, per unit,
-/// the fraction of its excess that causes these bubbles. explained_waits.cpp describes the method.
+/// The bubbles of a step, each explained by the excess on the chains of units that led to it. Also contains, for each
+/// unit, the fraction of the unit's excess that causes bubbles. explained_waits.cpp describes the method.
 ///
 /// Stores a reference to a StepExcess, which must outlive the object. Linear in units, apart from a logarithmic search
 /// per bubble. Call from one thread. explain() uses all cores, sumShares() one, so that other work can run in parallel.

@@ -87,7 +87,7 @@ struct MatchedCollective {
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
-/// For each time, the number of possible ops that start or end then. Extracts store these numbers under this key, for
+/// For each time, the number of possible ops that start or end then. Extracts store the numbers under this key, for
 /// rankFiles().
 using FileInstants = std::map<std::int64_t, std::int64_t>;
 inline constexpr std::string_view kInstantsKey = "instants of ops";

@@ -9,7 +9,7 @@ namespace bubblescope {
 /// and at 1. Uses doubles: values are nanoseconds, exact below 2^53.
 class LineSet {
 public:
-    /// A value that stands for infinity. Intervals that reach it are unbounded on that side.
+    /// A value that stands for infinity. Intervals that reach this value are unbounded on that side.
     static constexpr double kFar = 1e15;
 
     /// Starts with all lines whose ends differ by at most `most_change`.

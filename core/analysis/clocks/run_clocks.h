@@ -26,13 +26,13 @@ enum class ClockMethod {
 };
 [[nodiscard]] std::string_view clockMethodName(ClockMethod method); ///< "shared", "as recorded", "aligned"
 
-/// The clock of one rank of one replica. Its offset is relative to the first rank with a comparable clock.
+/// The clock of one rank of one replica. Offsets are relative to the first rank with a comparable clock.
 struct RankClock {
     int replica = 0;
     Rank rank;
     std::string host; ///< empty if unknown
     ClockFit fit;     ///< offset, drift and bound; all 0 for shared clocks
-    /// Index of the trace file that contains the rank's ops on its own clock; none if unknown.
+    /// Index of the trace file that contains the rank's ops on the rank's own clock; none if unknown.
     std::optional<std::uint32_t> file = std::nullopt;
 };
 

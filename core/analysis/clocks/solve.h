@@ -61,12 +61,12 @@ struct ClockFit {
 ///
 /// Clock i shows T + o_i(T) at time T, where o_i is a straight line. A precedence bounds the difference o_j - o_i from
 /// above at one time, and a precedence in the other direction bounds it from below. For each pair of clocks, the lines
-/// between these bounds form a polygon; only the convex hulls of the bounds matter. Its extent at the first and at the
-/// last event gives difference constraints. The shortest paths over these constraints from and to the reference give
-/// each clock's range at both ends: the joint feasible set. The estimate is the median of the coincidences with the
-/// reference if they lie in that range, otherwise the middle of the range, which assumes symmetric delays. Drift is
-/// nonzero only if no constant offset is feasible. `bound` is the largest distance from the estimate within the range,
-/// and is valid if all precedences are valid.
+/// between these bounds form a polygon; only the convex hulls of the bounds matter. The polygon's extent at the first
+/// and at the last event gives difference constraints. The shortest paths over these constraints from and to the
+/// reference give each clock's range at both ends: the joint feasible set. The estimate is the median of the
+/// coincidences with the reference if they lie in that range, otherwise the middle of the range, which assumes
+/// symmetric delays. Drift is nonzero only if no constant offset is feasible. `bound` is the largest distance from the
+/// estimate within the range, and is valid if all precedences are valid.
 ///
 /// If no lines satisfy all precedences, the precedences are relaxed by the smallest amount that permits a solution (the
 /// residual), and by twice that for the bound.

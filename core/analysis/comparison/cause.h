@@ -15,8 +15,8 @@ struct RankFactor {
     bool alone = false;
 };
 
-/// The rank whose ops changed most, if its forwards and backwards changed by the same factor. None if they did not, or
-/// if too few steps were compared.
+/// The rank whose ops changed most, if its forwards and backwards changed by the same factor. None if these factors
+/// differ, or if too few steps were compared.
 [[nodiscard]] std::optional<RankFactor> rankFactor(const RunComparison& comparison);
 
 } // namespace bubblescope

@@ -44,7 +44,7 @@ struct MeasureKey {
     friend auto operator<=>(const MeasureKey&, const MeasureKey&) = default;
 };
 
-/// A value in nanoseconds, and how often it occurs per step. The total cost of a change is their product.
+/// A value in nanoseconds, and how often it occurs per step. The total cost of a change is the product of both.
 struct Measured {
     double value = 0;
     std::int64_t times = 1;

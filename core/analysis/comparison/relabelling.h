@@ -28,8 +28,8 @@ struct RelabellingLimits {
     unsigned seed = 1;              ///< fixed, so that results are reproducible
 };
 
-/// Returns the p-value per measure, adjusted for the number of measures. It is the probability that randomly assigning
-/// steps to the two runs gives a difference this large in this measure or in one that differs less.
+/// Returns the p-value per measure, adjusted for the number of measures. A p-value is the probability that randomly
+/// assigning steps to the two runs gives a difference this large in this measure or in one that differs less.
 ///
 /// Steps are the units. Step-to-step variation (clocks, data) affects many ops of a step in the same way, so ops are
 /// not independent. Steps are assumed to be independent. The statistic is the difference of means divided by its

@@ -15,7 +15,7 @@
 // The work of devices in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers
 // can be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
 // time with at least one kernel that does transfer data between ranks (core/recognise/communication.h). Memory is time
-// with at least one copy or memset. A device is idle when it runs none of these between its first and its last work.
+// with at least one copy or memset. Between its first and its last work, a device that runs none of these is idle.
 // Unlike in HolisticTraceAnalysis, synchronisation is not work.
 namespace bubblescope {
 
@@ -66,9 +66,9 @@ struct CollectiveTotals {
     double best_bandwidth = 0;
 };
 
-/// Number of bytes that each rank's link carries for a transfer of this size. Divided by the time, it gives the bus
-/// bandwidth as defined by nccl-tests. This is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n for an
-/// all-gather, a reduce-scatter or an all-to-all, and the size itself otherwise.
+/// Number of bytes that each rank's link carries for a transfer of this size. Divided by the time, this number gives
+/// the bus bandwidth as defined by nccl-tests. It is the size times 2 (n - 1) / n for an all-reduce, times (n - 1) / n
+/// for an all-gather, a reduce-scatter or an all-to-all, and the size itself otherwise.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {

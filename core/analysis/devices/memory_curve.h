@@ -21,9 +21,9 @@ struct MemoryCurve {
     [[nodiscard]] std::optional<Point> peakIn(TimeNs from, TimeNs to) const;
 };
 
-/// For each file, the memory counter with the highest peak, in bytes. This is a counter whose name contains "memory",
-/// or the bytes allocated on a device in the memory events of PyTorch's profiler. Long curves are reduced to the peaks
-/// of 4,096 equal intervals.
+/// For each file, the memory counter with the highest peak, in bytes. Memory counters have "memory" in their names or
+/// count the bytes allocated on a device in PyTorch's memory events. Long curves are reduced to the peaks of 4,096
+/// equal intervals.
 [[nodiscard]] Result<std::vector<MemoryCurve>> extractMemoryCurves(RawTrace& raw);
 inline constexpr Extractor<MemoryCurve> kMemoryCurves{"memory curves", extractMemoryCurves};
 

@@ -37,7 +37,7 @@ struct Change {
 /// The posterior distribution of mean and variance for normally distributed values: a normal-inverse-gamma
 /// distribution. The distribution of the next value is Student's t with 2 · shape degrees of freedom around `mean`. The
 /// likelihood of a new value is the ratio of rate^shape before and after adding it, times a factor that depends only on
-/// the number of values. This takes one logarithm per value.
+/// the number of values. Computing the likelihood takes one logarithm per value.
 struct NormalGamma {
     double mean = 0;
     double weight = 0.01; ///< weight of the prior; it places the mean within about ten spreads

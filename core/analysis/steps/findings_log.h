@@ -58,7 +58,7 @@ public:
         std::vector<LoggedFinding> opened; ///< worst first
         std::vector<LoggedFinding> resolved;
     };
-    /// Adds the findings of a search, worst first. Its latest step must be later than that of the previous search.
+    /// Adds the findings of a search, worst first. The search's latest step must be later than the previous search's.
     Changes update(std::vector<Anomaly> found, const SearchedSteps& searched);
     /// The open findings, worst first.
     [[nodiscard]] const std::vector<LoggedFinding>& current() const { return current_; }

@@ -34,8 +34,8 @@ struct Rescheduled {
 ///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
 ///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.
-///   It is assumed to be the mean time between ops, but at most a tenth of the op. With PyTorch, measured costs were
-///   0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
+///   The cost is assumed to be the mean time between ops, but at most a tenth of the op. With PyTorch, measured costs
+///   were 0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
 /// - A transfer gets the mean of the transfers measured between the same two ranks, otherwise of all transfers.
 /// - Every op is delayed by its rank's mean delay before ops of the same kind, including HostGaps.
 ///
@@ -121,8 +121,8 @@ private:
     std::array<Sum, kKinds> total_;
 };
 
-/// A run's pipeline, averaged over steps, replicas and micro-batches, for evaluating many alternatives. Its times are
-/// those of reschedule(), without jitter.
+/// A run's pipeline, averaged over steps, replicas and micro-batches, for evaluating many alternatives. Times are those
+/// of reschedule(), without jitter.
 class MeanPipeline {
 public:
     /// Errors: as reschedule().

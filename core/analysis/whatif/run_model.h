@@ -109,7 +109,7 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 ///   warm-up;
 /// - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
-/// A transfer or collective starts when all participants have started and lasts until its end. Its time on each node is
+/// A transfer or collective starts when all participants have started and lasts until its end. The time on each node is
 /// end − max(start), at least 0. Transfers do not record their micro-batch, so they are matched with ops in order.
 /// Skips transfers that the recorder wrote before the first or after the last op although they were never launched.
 ///

@@ -23,7 +23,7 @@ namespace bubblescope::chrome {
 /// contains a bracket of the wrong kind may be accepted.
 ///
 /// Small texts are cut in the same way. Each piece is then parsed when it is requested, in the requesting thread,
-/// because waking other threads would take longer. Such small pieces and their events stay in the cache.
+/// because waking other threads would take longer. Small pieces and their events stay in the cache.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;

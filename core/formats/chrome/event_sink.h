@@ -75,7 +75,7 @@ private:
     };
 
     /// Minimum size of a text whose args are packed; args make up about a third of a text. Packing is worthwhile even
-    /// for files of this size, because there may be thousands of them.
+    /// for files of this size, because there may be thousands of such files.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }

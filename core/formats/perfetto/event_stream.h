@@ -37,7 +37,7 @@ struct StreamEvent {
     [[nodiscard]] const Arg* find(std::string_view arg) const;
 
     /// Index of the arg that find() checks first: the one after the last result, because args are usually read in
-    /// order. This is only a hint; any value is valid.
+    /// order. The index is only a hint; any value is valid.
     mutable std::size_t find_hint = 0;
 };
 
@@ -104,7 +104,7 @@ public:
     EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory);
 
     void feed(std::string_view bytes);
-    /// Discards an incomplete packet whose remaining bytes will not arrive. Returns its size in bytes.
+    /// Discards an incomplete packet whose remaining bytes will not arrive. Returns the packet's size in bytes.
     std::size_t dropPending();
     /// Number of bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }

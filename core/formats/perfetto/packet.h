@@ -123,8 +123,8 @@ private:
     void readCounter(std::string_view message);
 };
 
-/// A DebugAnnotation with one value and a name with a number below 64, like nearly all annotations. There are millions,
-/// so it is decoded without a general reader.
+/// A DebugAnnotation with one value and a name with a number below 64, like nearly all annotations. There are millions
+/// of these, so they are decoded without a general reader.
 struct PlainAnnotation {
     unsigned name = 0;
     std::uint32_t field = 0; ///< field of the value, see fields::annotation
@@ -268,8 +268,8 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// After damage: true if these bytes are probably a packet. Unlike messages inside packets, they must be decodable,
-/// have content, and contain a sequence.
+/// After damage: true if these bytes are probably a packet. Unlike messages inside packets, the bytes must be
+/// decodable, have content, and contain a sequence.
 [[nodiscard]] bool canBePacket(std::string_view body);
 
 /// After damage: the next position from `from` on at which several complete packets with content follow each

@@ -11,8 +11,8 @@
 
 namespace bubblescope::snapshot {
 
-/// A document in Python's pickle format, protocols 2 to 5. It may contain only None, booleans, numbers, text, bytes,
-/// lists, tuples and dicts. Anything that would run code or create other objects is rejected.
+/// A document in Python's pickle format, protocols 2 to 5. The document may contain only None, booleans, numbers, text,
+/// bytes, lists, tuples and dicts. Anything that would run code or create other objects is rejected.
 class Pickle {
 public:
     using Index = std::uint32_t;

@@ -29,7 +29,7 @@ public:
     explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    /// The complete text, or the part that is available so far. The address of its beginning does not change.
+    /// The complete text, or the part that is available so far. The address of the text's beginning does not change.
     [[nodiscard]] std::string_view text() const {
         return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
     }

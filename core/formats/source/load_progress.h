@@ -21,8 +21,8 @@ public:
         next_ = 0;
     }
 
-    /// Readers call this function for every event. It reports progress and checks for a stop every megabyte. Returns
-    /// false if the reader should stop.
+    /// Readers call this function for every event. Reports progress and checks for a stop every megabyte. Returns false
+    /// if the reader should stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;

@@ -23,7 +23,7 @@ public:
     /// True if a page was read that is no longer in the file.
     [[nodiscard]] bool lost() const;
     /// Removes the pages of [begin, end) from the memory of this process, because they will not be read again soon. On
-    /// the next access, they are loaded from the system's cache.
+    /// the next access, the pages are loaded from the system's cache.
     void release(std::size_t begin, std::size_t end) const;
     /// Calls release() for all pages of every mapped file.
     static void releaseAll();

@@ -95,9 +95,9 @@ struct Unpacked {
 /// Limit for data from pipes and devices: 16 GiB or three quarters of the machine's memory.
 [[nodiscard]] std::size_t readLimit();
 
-/// Limit for the decompressed size of a file of `packed` bytes, or of all compressed data in a file. This is 256 MiB or
-/// 150 times the compressed size, whichever is larger (text traces compress 12 to 40 times), but at most 16 GiB or
-/// three quarters of the machine's memory.
+/// Limit for the decompressed size of a file of `packed` bytes, or of all compressed data in a file. The limit is 256
+/// MiB or 150 times the compressed size, whichever is larger (text traces compress 12 to 40 times), but at most 16 GiB
+/// or three quarters of the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
 /// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several. Skips zeros after the

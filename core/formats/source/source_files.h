@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
-/// A converted trace records the files that its processes came from and the metadata of these files. This preserves
-/// ranks, hosts, devices, and ids that are only valid within one file.
+/// A converted trace records the files that its processes came from and the metadata of these files. These records
+/// preserve ranks, hosts, devices, and ids that are only valid within one file.
 
 namespace bubblescope {
 

@@ -33,7 +33,7 @@ public:
     [[nodiscard]] Status extend(std::size_t size);
     /// Estimated final length, based on the fraction of the file that has been unpacked.
     [[nodiscard]] std::size_t expectedSize() const;
-    /// Declares that everything before `end` has been read. It may be read as zeros afterwards.
+    /// Declares that everything before `end` has been read. This text may be read as zeros afterwards.
     void release(std::size_t end);
 
 private:

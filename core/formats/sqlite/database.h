@@ -81,7 +81,7 @@ public:
             found.push_back(*table);
         return found;
     }
-    /// True for a view or a virtual table. They contain code, which is not run; hasTable() returns false for them.
+    /// True for a view or a virtual table. Views contain code, which is not run; hasTable() returns false for both.
     [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// Upper bound for the number of rows in a table. Counting the rows would require reading all pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;

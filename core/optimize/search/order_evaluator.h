@@ -53,7 +53,7 @@ public:
     /// as in a combined backward. Otherwise the output is sent separately again.
     void fuse(OpNumber input_grad, bool whole);
     /// Fuses, all at once, the input gradients whose outputs can be sent with their weight gradients without making the
-    /// step longer. They must not be fused yet. O(ops · log(ops)).
+    /// step longer. These input gradients must not be fused yet. O(ops · log(ops)).
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 

@@ -92,9 +92,9 @@ struct FoundOrder {
 
 /// Searches for the order with the shortest step. The search starts from all families that fit into the memory and from
 /// orders built by rules (list_order.h). The best of them are improved round by round (improve.h). The result is never
-/// worse than the best family. It depends on request.seed and the number of rounds, not on threads or speed: a time
-/// limit only determines which round is the last. If the time limit expires before all start orders are built, those
-/// built by then are used, but at least one.
+/// worse than the best family. The result depends on request.seed and the number of rounds, not on threads or speed: a
+/// time limit only determines which round is the last. If the time limit expires before all start orders are built,
+/// those built by then are used, but at least one.
 ///
 /// If transfers queue or block ranks (OrderProblem::plain() is false, or request.step is set), orders are first
 /// improved without these effects, and then evaluated and adjusted by simulation, which takes longer.
