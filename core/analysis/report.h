@@ -53,8 +53,8 @@ struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
     StepRequest request;     ///< as requested by the user
     StepSelection selection; ///< selected steps of the run, and the typical one
-    /// One per timeline of the run, also for steps outside the selection. Contains only totals
-    /// (StepAnalysis::keepTotals()), except for the typical step or if all steps were requested in full.
+    /// One per timeline of the run, also for steps outside the selection. Complete for the typical step, or for all
+    /// steps if requested; otherwise only totals (StepAnalysis::keepTotals()).
     std::vector<StepAnalysis> steps;
     std::vector<StepAccounting> accounts;           ///< accounting per step
     StepDiagnosis typical;                          ///< diagnosis of the typical step; StepDiagnoses computes others

@@ -28,8 +28,8 @@ enum class DispatchRule : std::uint8_t {
 
 struct DispatchPolicy {
     DispatchRule rule = DispatchRule::List;
-    /// Maximum number of stored activations per rank, as counted by peakActivations(). Default: the largest peak of all
-    /// lists, since all ranks usually have the same amount of memory.
+    /// Maximum number of stored activations per rank, as counted by peakActivations(). Default: the largest of the
+    /// lists' peaks, since all ranks usually have the same amount of memory.
     std::optional<int> in_flight;
 
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }

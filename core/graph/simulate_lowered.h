@@ -72,7 +72,7 @@ struct LoweredStep {
 
 /// Simulates a lowered schedule. LoweredGraph defines the dependencies. Additional rules:
 ///
-/// - The cost model defines the time of an op. A RECOMPUTE takes the time of its F. Other actions take no time. In the
+/// - The cost model defines the time of an op. A RECOMPUTE takes as long as its F. Other actions take no time. In the
 ///   timeline, a backward includes a RECOMPUTE directly before it; other RECOMPUTEs appear only in `actions`.
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
 ///   transfer starts when its send is at the head; its receive cannot end before it is at the head of its queue.

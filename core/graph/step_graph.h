@@ -98,7 +98,7 @@ public:
     ListToFill<Latest> latest; ///< computed from the observed ends and transfers
     /// Set only if the records contain batches (TransferBatches) and there are no pairs.
     std::vector<Hold> holds;
-    // As in TimelineOp; for a pair, the smaller of its two ops' values. Empty if all are 0.
+    // As in TimelineOp; for a pair, the smaller value of its two ops. Empty if all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
 

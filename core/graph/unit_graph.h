@@ -16,8 +16,8 @@ inline constexpr UnitIndex kNoUnit = kNoTask;
 struct UnitGraph {
     std::vector<OpIndex> op;        ///< per unit: the op, or the first op of the pair
     std::vector<UnitIndex> unit_of; ///< per op; kNoUnit for ops that cannot run
-    /// Rows with the previous unit on the rank, the input of the unit's op and, in schedules with pairs, the input of
-    /// the second op.
+    /// Each row has the previous unit on the rank, the input of the unit's op and, in schedules with pairs, that of the
+    /// second op.
     TaskGraph tasks;
     std::vector<OpIndex> blocked; ///< per rank in a deadlock: the op that cannot start
 

@@ -22,7 +22,7 @@ struct ScheduleFit {
     double links = 1;     ///< fraction of autograd flows that connect ops of one micro-batch and stage
     double causality = 1; ///< fraction of rank pairs in which, after the best clock shift, no op starts before its
                           ///< input was produced
-    double calls = 1;     ///< fraction of the ops with the expected number of sends, plus or minus one
+    double calls = 1;     ///< fraction of ops with the expected number of sends, give or take one
     std::vector<std::string> alternatives; ///< schedules with a different order that explain the trace equally well
 };
 

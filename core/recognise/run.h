@@ -78,8 +78,8 @@ struct Run {
     Schedule schedule;                        ///< order of the steps; named "custom" if it is not the order of a
                                               ///< family
     std::optional<Departure> departure;       ///< for a custom order: its departure from the closest family
-    std::string closest;                      ///< name of that family, or of the user's schedule
-    std::optional<Schedule> closest_order;    ///< order of that family or schedule
+    std::string closest;                      ///< name of the closest family, or of the user's schedule
+    std::optional<Schedule> closest_order;    ///< order of the closest family or the user's schedule
     Explanation explanation;
     std::optional<RankPlaces> places;   ///< mesh coordinates of the files' ranks, if known
     std::vector<StepTimeline> steps;    ///< complete steps, in order

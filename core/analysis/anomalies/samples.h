@@ -126,7 +126,7 @@ private:
     std::vector<std::size_t> step_begin_;      ///< first row of each step, plus the end of the last step
     std::vector<std::uint32_t> groups_;        ///< per sample
     std::vector<std::uint32_t> durations_;     ///< per sample
-    std::vector<std::int64_t> long_durations_; ///< used instead if a duration does not fit
+    std::vector<std::int64_t> long_durations_; ///< used instead if a duration does not fit into 32 bits
     std::vector<double> medians_;              ///< per group
     std::vector<double> place_medians_;        ///< per place
     std::vector<std::size_t> counts_;

@@ -167,7 +167,7 @@ struct RootCause {
 struct StepAttribution {
     AttributedBubbles bubbles;
     std::vector<RootCause> ranking; ///< causes with the most waiting time, at most kMaxRootCauses; sorted by `saves`
-    TimeNs usual{0};                ///< part of all bubbles that is due to the schedule
+    TimeNs usual{0};                ///< part of all bubbles' time that is due to the schedule
     TimeNs attributed{0};           ///< remaining time with a known cause
     TimeNs unexplained{0};          ///< remaining time without a known cause
 };

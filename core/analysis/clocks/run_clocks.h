@@ -47,7 +47,7 @@ struct ClockStep {
 /// The relation between the clocks of a run's ranks.
 struct RunClocks {
     ClockMethod method = ClockMethod::Shared;
-    std::string reason;        ///< reason for this method, for display
+    std::string reason;        ///< reason for choosing the method, for display
     std::size_t transfers = 0; ///< number of events used, by kind
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;

@@ -46,7 +46,7 @@ struct ClockFit {
     TimeNs origin{0};               ///< time on the reference clock for which `offset` is valid
     TimeNs offset{0};               ///< time shown by the clock minus time shown by the reference
     double drift = 0;               ///< nanoseconds gained per nanosecond; 0 if a constant offset explains the events
-    TimeNs bound{0};                ///< maximum error of the difference to the reference, at any time during the events
+    TimeNs bound{0};                ///< maximum error of the difference from the reference, at any time of the events
     TimeNs residual{0};             ///< amount by which the group's events contradict each other, whatever the
                                     ///< offsets
     std::vector<ClockSpan> later{}; ///< spans after the clock was set, sorted by `from`

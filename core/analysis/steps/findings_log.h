@@ -47,7 +47,7 @@ public:
     struct Limits {
         double worth = 0.05;   ///< fraction of a step
         double least = 0.02;   ///< fraction of a step
-        int in_succession = 2; ///< number of searches, each after one or several steps
+        int in_succession = 2; ///< number of successive searches, each after one or several steps
         int quiet = 8;         ///< steps
         int most_quiet = 256;  ///< maximum of `quiet`
         std::size_t most_known = 4096;

@@ -85,7 +85,7 @@ struct PipelineChange {
     std::string flavor;
     std::optional<int> vpp;
     std::optional<int> microbatches; ///< number of micro-batches; their size stays the same
-    int split = 1;                   ///< number of parts to split each micro-batch into, with proportional times
+    int split = 1;                   ///< number of parts into which each micro-batch and its times are split
     std::vector<int> layers;         ///< number of layers per stage after the change
     /// An order that does not belong to a family, for the run's ranks and micro-batches; null = none. With a custom
     /// order, only `layers` may change.

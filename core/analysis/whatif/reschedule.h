@@ -26,8 +26,8 @@ struct Rescheduled {
 /// Applies measured times to a different order. Times belong to the model's layers, not to ranks:
 ///
 /// - A stage with another cut gets a time proportional to its number of layers. The first and the last stage may also
-///   contain an embedding, or head and loss. Time of these two stages beyond the other stages' median time per layer
-///   stays with them.
+///   contain an embedding, or head and loss. Time beyond the other stages' median time per layer stays with these two
+///   stages.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
 /// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the remainder. A
@@ -36,7 +36,7 @@ struct Rescheduled {
 /// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.
 ///   The cost is assumed to be the mean time between ops, but at most a tenth of the op. With PyTorch, measured costs
 ///   were 0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
-/// - A transfer gets the mean of the transfers measured between the same two ranks, otherwise of all transfers.
+/// - A transfer gets the mean time of transfers between the same two ranks or, if there are none, of all transfers.
 /// - Every op is delayed by its rank's mean delay before ops of the same kind, including HostGaps.
 ///
 /// `durations` contains the run's durations per node; `order` is the observed one. Errors: Usage if the schedule does
@@ -60,8 +60,8 @@ struct CutRules {
 /// Times of forwards and backwards per stage and micro-batch. Micro-batches beyond the measured ones get the mean.
 class StageTimesTable {
 public:
-    /// Halves of a backward measured as one op get their shares of its time. Combined backwards are the sum of their
-    /// halves.
+    /// Halves of a backward measured as one op get their shares of its time. The times of combined backwards are the
+    /// sums of their halves.
     [[nodiscard]] TimeNs of(OpKind kind, int stage, int microbatch, double input_share) const;
 
 private:

@@ -106,7 +106,7 @@ struct RunOpInfo {
 using NodeId = TaskIndex;
 inline constexpr NodeId kNoNode = kNoTask;
 
-/// A part of a step that takes time, with its location.
+/// A part of a step that takes time, and its location.
 struct RunNode {
     RunOp op = RunOp::Forward;
     std::int32_t step = 0;    ///< position in RunModel::steps

@@ -79,7 +79,7 @@ struct Prediction {
 /// The predicted effect of a scenario on a run, with the predicted timeline of one step.
 struct ScenarioAnswer {
     Prediction prediction;
-    std::optional<StepTimeline> timeline; ///< see predictedStep(); none if it fails
+    std::optional<StepTimeline> timeline; ///< result of predictedStep(); none if this fails
     std::string no_timeline;              ///< reason why there is no timeline; empty otherwise
 };
 

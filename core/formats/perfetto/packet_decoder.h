@@ -54,8 +54,8 @@ struct NamedEvent {
     Text category{};
 };
 
-/// Interprets packets one after another, from a whole file or from a stream that grows. `Sink` processes their events.
-/// It has these members:
+/// Interprets packets one after another, from a complete file or a growing stream. `Sink` processes their events. It
+/// has these members:
 ///
 ///   Sequence* addSequence(map, number)   null if the memory limit is reached
 ///   void clear(sequence, number)         discard the state of the sequence

@@ -85,8 +85,8 @@ private:
     std::size_t size_ = std::string_view::npos; ///< see cut()
     bool was_packed_ = false;
     bool of_small_load_ = false;
-    const MappedFile* mapped_ = nullptr; ///< equals `owner_` for a mapped file
-    UnpackedText* unpacked_ = nullptr;   ///< equals `owner_` for a compressed file
+    const MappedFile* mapped_ = nullptr; ///< the same object as `owner_` if the file is mapped
+    UnpackedText* unpacked_ = nullptr;   ///< the same object as `owner_` if the file is compressed
 };
 
 /// The path for standard input.

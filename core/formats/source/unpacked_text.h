@@ -39,8 +39,8 @@ public:
 private:
     struct Chunk {
         Unpacking::State state = Unpacking::State::More;
-        std::size_t packed = 0; ///< number of compressed bytes processed by then
-        std::size_t size = 0;   ///< number of text bytes by then
+        std::size_t packed = 0; ///< number of compressed bytes processed so far
+        std::size_t size = 0;   ///< number of text bytes so far
     };
 
     UnpackedText(std::shared_ptr<const void> owner, std::string_view packed, Packing packing, std::string where,

@@ -47,7 +47,7 @@ private:
     TaskGraph units_;
     std::vector<Work> work_;            ///< per unit
     std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 if a transfer brings the input, otherwise 0
-    TaskTimes ends_;                    ///< ends in the last length() call
+    TaskTimes ends_;                    ///< ends of units in the last length() call
 };
 
 } // namespace bubblescope
