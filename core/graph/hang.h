@@ -53,7 +53,7 @@ struct WrongPairing {
 };
 
 /// The first wrong pairing for each ordered pair of ranks and communicator. Empty if transfers have tags, or if
-/// hangVerdict() finds no hang, because two transfers in opposite orders would hang. Linear in actions.
+/// hangVerdict() finds no hang, because two transfers in opposite orders would cause one. Linear in actions.
 [[nodiscard]] std::vector<WrongPairing> wrongPairings(const LoweredSchedule& lowered,
                                                       const Communicators& communicators);
 

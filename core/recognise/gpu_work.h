@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// The kernels, copies and memsets of devices among a trace's slices. Not thread-safe, because it caches
+/// Finds the kernels, copies and memsets of devices among a trace's slices. Not thread-safe, because it caches
 /// classifications.
 class DeviceSlices {
 public:

@@ -47,7 +47,7 @@ struct StepAccounting {
     /// scaled down if the step ran faster than usual.
     TimeNs ideal{0};
     std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< one step per cause except the schedule
-    bool planned_order = true;            ///< false if no plan fits the step, so that the observed order is used
+    bool planned_order = true;            ///< false if no plan fits the step and the observed order is used instead
     std::int64_t recorded_transfers = 0;  ///< see StepGraph
     std::int64_t estimated_transfers = 0; ///< see StepGraph
     std::int64_t ignored_inputs = 0;      ///< see StepGraph

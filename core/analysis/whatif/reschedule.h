@@ -60,7 +60,7 @@ struct CutRules {
 /// Times of forwards and backwards per stage and micro-batch. Micro-batches beyond the measured ones get the mean.
 class StageTimesTable {
 public:
-    /// Halves of a backward measured as one op get their shares of its time. The times of combined backwards are the
+    /// The time of a backward measured as one op is divided between its halves. The times of combined backwards are the
     /// sums of their halves.
     [[nodiscard]] TimeNs of(OpKind kind, int stage, int microbatch, double input_share) const;
 

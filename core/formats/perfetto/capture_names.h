@@ -63,7 +63,7 @@ struct CaptureCounts {
     std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events lost because memory was full
     std::int64_t not_written = 0;    ///< ranges, marks and NCCL events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
-    std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
+    std::int64_t lost_buffers = 0;   ///< CUPTI's failed requests for a buffer
     std::int64_t untimed = 0;        ///< CUPTI records without times
     std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
     std::int64_t unmatched = 0;      ///< begin events without an end, and end events without a begin
