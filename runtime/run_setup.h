@@ -33,8 +33,8 @@ class Transport;
 class RunChecks {
 public:
     /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless that is null. Returns null for a
-    /// run without checks. References must outlive the result. Errors: see studyAadiff(); Usage, if the program was
-    /// built without checks.
+    /// run without checks. Reference arguments must outlive the result. Errors: see studyAadiff(); Usage, if the
+    /// program was built without checks.
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);
 
@@ -65,7 +65,7 @@ private:
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
 /// Returns the parts that the engine needs for the ranks of these transports. `recorder`, `checks` and `divided` may be
-/// null; if `divided` is set, ranks are opened on it instead of the whole device. All arguments must outlive the run.
+/// null; if `divided` is set, ranks are opened on its parts. All arguments must outlive the run.
 [[nodiscard]] EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                                       profiler::Recorder* recorder, RunChecks* checks,
                                       DividedDevice* divided = nullptr);

@@ -15,7 +15,7 @@ namespace bubblescope::cli {
 /// Error; main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 
-/// Each command adds itself to `app`. The selected command stores its work in `action`.
+/// Each command adds itself to `app`. The selected command stores the function to run in `action`.
 using Action = std::function<CommandResult()>;
 
 void addScheduleCommand(Command app, Action& action);

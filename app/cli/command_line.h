@@ -40,7 +40,7 @@ public:
     Option needs(Option other) const;
     Option excludes(Option other) const;
 
-    /// Makes a list a single argument with values separated by `between`.
+    /// Expects a list as a single argument whose values are separated by `between`.
     Option delimiter(char between) const;
     /// Number of values that the option takes.
     Option expected(int count) const;

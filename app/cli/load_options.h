@@ -19,8 +19,8 @@ void addNameOptions(Command command, RecogniseRequest& request);
 /// Adds the options above and the schedule options; the sizes may be omitted.
 void addRecogniseOptions(Command command, RecogniseRequest& request);
 
-/// Loads a run from files and shows the progress. If the files contain no pipeline, prints the problems in them before
-/// the error that these may have caused.
+/// Loads a run from files and shows the progress. If the files contain no pipeline, first prints the problems found in
+/// them, which may have caused the error.
 [[nodiscard]] Result<Run> loadWatched(const std::vector<std::string>& files, const LoadOptions& known_of);
 
 } // namespace bubblescope::cli

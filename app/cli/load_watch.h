@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 /// Unit of JobControl::done.
 enum class WorkUnit { Bytes, Ops, Nothing };
 
-/// Such as "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left". For work without a unit, shows only the elapsed time.
+/// Text such as "Loading: 312 of 1024 MB, 104 MB/s, about 7 s left"; only the elapsed time if `unit` is Nothing.
 [[nodiscard]] std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate,
                                        TimeNs passed);
 

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] std::optional<int> layersPerChunk() const {
         return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
     }
-    /// True if a preset or a manual cut specifies the number of layers of the complete model.
+    /// True if a preset or a list of layers per stage specifies the number of layers of the complete model.
     [[nodiscard]] bool wholeModel() const;
     /// Describes how a model that is too large for a run was scaled down; empty if it was not scaled.
     [[nodiscard]] std::string note() const;

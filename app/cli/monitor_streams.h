@@ -33,8 +33,8 @@ struct StreamOptions {
     /// use our library; if empty, they are not stored. Errors: Usage, Input, Run.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
-    /// Sends the content of the folders to the collector until the run ends, the user stops it, or the collector is
-    /// unreachable for `patience` (10 × `patience` if it was reached before).
+    /// Sends the content of the folders to the collector until the run ends, the user stops the program, or the
+    /// collector is unreachable for `patience` (10 × `patience` if it was reached before).
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower, TimeNs patience) const;
 };
 

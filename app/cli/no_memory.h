@@ -9,7 +9,7 @@
 
 namespace bubblescope::cli {
 
-/// Exit code of the program when it runs out of memory. After a job has been recorded, the job's exit code.
+/// Exit code of the program when it runs out of memory. Once a job has been recorded, this is the job's exit code.
 inline std::atomic<int> no_memory_exit_code{exitCode(ErrorKind::Input)};
 
 /// Prints an error about exhausted memory without allocating memory.

@@ -19,9 +19,9 @@ public:
     /// True if --for is given.
     [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
     /// Writes the file if requested, as PyTorch's CSV if its name ends in .csv or a framework reads it, otherwise as
-    /// JSON. Returns the framework's settings if one is named. Writes nothing if the framework cannot run the order.
+    /// JSON. Returns the framework's settings, if --for is given; writes nothing if the framework cannot run the order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
-    /// Writes the order with all its actions. A file for a framework contains only the ops.
+    /// Writes the order with all actions, or only with its ops if the file is for a framework.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const LoweredSchedule& lowered) const;
     /// A line that names the written file; empty if there is none.
     [[nodiscard]] std::string writtenLine() const;

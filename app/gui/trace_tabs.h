@@ -32,7 +32,7 @@ public:
     /// All reference arguments must outlive this object.
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
-    /// Sets the views whose content is saved with the tabs. Call it before opening traces and when views are recreated.
+    /// Sets the views whose content is saved with the tabs. Call this before opening traces and after recreating views.
     void setViews(ComparePanel& compare, IdealOverlay& ideal);
     /// Creates the tab bar, which is hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
@@ -113,7 +113,7 @@ signals:
     void loaded();
     /// Reports an error to display immediately.
     void refused(const bubblescope::Error& error);
-    /// Reports the same error to callers, but always after their call has returned.
+    /// Reports the error of refused() to callers, but always after their call has returned.
     void failed(const bubblescope::Error& error);
     void cancelled();
     /// Emitted when openSession() is waiting for an answer.

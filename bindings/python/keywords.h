@@ -51,7 +51,7 @@ public:
         for (const auto& value : list(name))
             into.push_back(value.template cast<T>());
     }
-    /// Like several(), for numbers or strings, which are converted to strings.
+    /// Like several(), but accepts numbers and strings, and converts both to strings.
     void texts(const char* name, std::vector<std::string>& into);
     void sizes(const char* name, std::vector<std::int64_t>& into);
 

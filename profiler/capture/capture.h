@@ -98,18 +98,18 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_gpu_{false};
     Wakeup wakeup_; ///< wakes the writing thread
-    Wakeup done_;   ///< raised when the writing thread has finished the request
+    Wakeup done_;   ///< increased when the writing thread has finished the request
 
     // Used only by the writing thread:
     std::unique_ptr<CaptureWriter> writer_;
     std::unique_ptr<EventReader> reader_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
-    TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if the last one succeeded
-    std::string told_;   ///< the reason in the latest report
+    TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if the last flush succeeded
+    std::string told_;   ///< reason for the failure that was reported last
     bool over_ = false;
     RunQueue run_queue_;
-    TimeNs looked_at_{0}; ///< time of the last check
+    TimeNs looked_at_{0}; ///< time of the last call of waitedSince()
 };
 
 } // namespace bubblescope::profiler

@@ -33,15 +33,15 @@ struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
     ProcessInfo process;
-    TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with the same number
+    TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with equal process ids
     std::int64_t size = 0;   ///< size limit of all parts in bytes, above which the oldest part is removed; 0 = one
                              ///< part, no limit
     OwnedArgs description{}; ///< further arguments of the instant at the start of each part
 };
 
-/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. Beyond four
-/// parts, the oldest is removed. Each part can be read on its own. No file is created before the first event. Not
-/// thread-safe.
+/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. If there are
+/// more than four parts, the oldest is removed. Each part can be read on its own. No file is created before the first
+/// event. Not thread-safe.
 class CaptureFile {
 public:
     using TrackNumber = std::uint32_t;
@@ -64,7 +64,7 @@ public:
     /// Adds an instant to the track of the process.
     void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
 
-    /// Sets the time on both clocks, read at the same moment. Call it once before any event, then occasionally.
+    /// Sets the time on both clocks, read at the same moment. Call this once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
     /// Writes all data added since the last flush. Immediately before writing, calls `before` with the length of the
@@ -91,7 +91,7 @@ public:
         std::int64_t parts_removed = 0;
     };
     [[nodiscard]] State state() const;
-    /// Call it before anything is added. Track names are unknown in this process, but the file already describes the
+    /// Call this before anything is added. Track names are unknown in this process, but the file already describes the
     /// tracks.
     [[nodiscard]] Status resume(const State& state);
     static constexpr std::size_t kMaxTracks = std::size_t{1} << 16;

@@ -31,8 +31,8 @@ struct CaptureOptions {
     bool python_ranges = false; ///< record only what the job itself reports through bubblescope_ranges
     bool checks = false;        ///< re-execute parts of the job in bubbles
     double checks_cost = 0.003; ///< maximum slowdown of a step due to checks, as a fraction of the step's time
-    double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: smaller overruns do not delay the
-                                ///< step
+    double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: overruns within this margin do not
+                                ///< delay the step
     std::optional<std::int64_t> checks_memory; ///< maximum memory of a rank's checks in bytes; none = unlimited
     std::int64_t first_step = 0;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
@@ -85,7 +85,7 @@ class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);
 
-    /// Call it for every range and mark in time order, before calling contains() for the same time.
+    /// Call this for every range and mark in time order, before calling contains() for the same time.
     void observe(std::string_view name, TimeNs time);
     [[nodiscard]] bool contains(TimeNs time) const {
         return state_.from && time >= *state_.from && (!state_.until || time < *state_.until);

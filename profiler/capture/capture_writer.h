@@ -42,10 +42,10 @@ public:
     CaptureWriter(const CaptureWriter&) = delete;
     CaptureWriter& operator=(const CaptureWriter&) = delete;
 
-    /// Call it before taking records that are newer than the previous reading.
+    /// Call this before taking records that are newer than the previous reading.
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
-    /// Call it after taking the host's records from the same period, which determine the steps. Times are
+    /// Call this after taking the host's records from the same period, which determine the steps. Times are
     /// CLOCK_MONOTONIC. Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
     /// Ignores events outside the recorded steps.

@@ -13,8 +13,8 @@
 namespace bubblescope::profiler {
 
 /// Writes NCCL's operations in the category "nccl": one track per communicator, one for groups, and one for the proxy's
-/// work. The slice of an operation covers the time during which NCCL queues it. The data moves later, while its kernel
-/// runs and, between machines, during the proxy operations below it (arg "parent"). Not thread-safe.
+/// work. The slice of an operation covers the time during which NCCL queues it. The data moves later: while the
+/// operation's kernel runs and, between machines, during its proxy operations (arg "parent"). Not thread-safe.
 class CommWriter {
 public:
     CommWriter(CaptureFile& file, const nccl::Communicators& communicators, CaptureWindow& window,

@@ -42,7 +42,7 @@ public:
     /// Number of start/end ranges that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return started_.size(); }
 
-    /// Saves a thread's open ranges in a checkpoint, as far as they fit, and restores them in another process.
+    /// Saves those of a thread's open ranges that fit into a checkpoint, and restores them in another process.
     void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
     void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
     /// Number of ranges that are open in the file and will never end.
@@ -50,7 +50,7 @@ public:
 
     /// Reopens the open ranges in a new part of the file.
     void reopen();
-    /// Renames the tracks of threads named since the last call.
+    /// Renames the tracks of threads that were named since the last call.
     void nameThreads();
 
 private:
@@ -67,7 +67,7 @@ private:
         std::uint32_t tid = 0;
         std::string suffix; ///< part of the track's name: the domain, and a number if there are several tracks
         int gaps = 0;
-        bool incomplete = false; ///< range starts were lost and counted, so their ends do not count as unmatched
+        bool incomplete = false; ///< true if range starts were lost; their ends do not count as unmatched
         bool has_track = false;
         TimeNs latest = TimeNs::min(); ///< latest time of the stack's records
         std::vector<Open> open;

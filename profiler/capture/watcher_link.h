@@ -50,7 +50,7 @@ private:
     [[nodiscard]] bool send(const void* message, std::size_t bytes, int descriptor) const noexcept;
     [[nodiscard]] Descriptor receive() const noexcept;
 
-    int descriptor_ = -1; ///< never closed: by then the number may belong to another file
+    int descriptor_ = -1; ///< never closed, because the job may have reused its number
     std::uint64_t inode_ = 0;
 };
 

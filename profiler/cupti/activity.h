@@ -26,7 +26,7 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< an NVTX marker that CUPTI recorded
         MarkerData, ///< the marker's category and payload
-        External,   ///< links an id that the program pushed to the calls made before it was popped
+        External,   ///< links calls to the id that the program had pushed before these calls
         Device,
         Name, ///< name of a thread, stream …
     };

@@ -64,11 +64,11 @@ public:
     [[nodiscard]] virtual std::size_t dropped() = 0;
     /// The name of an API call, such as "cudaLaunchKernel"; empty if unknown.
     [[nodiscard]] virtual std::string callName(bool runtime, std::uint32_t number) = 0;
-    /// Labels the calls of this thread until the matching pop, and everything that these calls start, with this id.
+    /// Labels this thread's calls until the matching pop, and everything that these calls start, with this id.
     /// Thread-safe.
     virtual void pushExternal(std::uint64_t id) = 0;
     virtual void popExternal() = 0;
-    /// The ids of a stream (a CUstream of the current context) in the records; none if unknown.
+    /// The ids that identify a stream (a CUstream of the current context) in records; none if unknown.
     [[nodiscard]] virtual std::optional<StreamId> streamId(void* stream) = 0;
 };
 
@@ -115,8 +115,8 @@ public:
     /// Makes CUPTI deliver the buffers that contain only complete records, or all buffers if `forced`. Must not be
     /// called by CUPTI's threads, nor while holding a lock that its callbacks take.
     void flush(bool forced = false);
-    /// Decodes the buffers delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC.
-    /// A record has no external id if the id is delivered later; see externalOf(). Not thread-safe.
+    /// Decodes the buffers delivered since the last call, and adds the number of lost records to `counts`. Times are
+    /// CLOCK_MONOTONIC. A record has no external id if the id is delivered later; see externalOf(). Not thread-safe.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
     /// Returns the external id of the call with this correlation, if it was collected recently; 0 = none. Only for the

@@ -190,7 +190,7 @@ public:
     /// Place up to which a slot's records have been read.
     [[nodiscard]] event_memory::Place placeOf(std::size_t slot) const { return cursors_[slot].at; }
     [[nodiscard]] bool isRead(std::size_t slot) const { return cursors_[slot].known; }
-    /// Call it when everything read so far has been written: frees the chunks, and the slots of threads that have
+    /// Call this when everything read so far has been written: frees the chunks, and the slots of threads that have
     /// ended.
     void release();
 

@@ -83,7 +83,7 @@ public:
     /// Requests the memory of this process as its first record would, without storing a record.
     EventMemory* begin() noexcept;
 
-    // Call these functions around a fork. The functions only wait for threads that are making their first record.
+    // Call these before and after a fork. They only wait for threads that are making their first record.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;

@@ -31,7 +31,7 @@ struct LeftByProcess {
     std::string signal;             ///< signal that ended the process; empty if there was none, or if unknown
 };
 
-/// Writes the remaining records of a process into its file in `dir`, or into a new file if it had none. Call it once,
+/// Writes the remaining records of a process into its file in `dir`, or into a new file if it had none. Call this once,
 /// after the process has stopped recording. `signal` is the name of the signal that ended the process; may be empty.
 /// The content of the memory is not trusted.
 [[nodiscard]] LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir,

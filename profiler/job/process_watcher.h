@@ -35,7 +35,7 @@ public:
         std::int64_t refused = 0;             ///< rejected connections from other users
         bool incomplete = false;              ///< memory or descriptors ran out, and later processes were not watched
     };
-    /// Call it once, after the job has ended. Waits at most `patience` for processes of the job that have not yet
+    /// Call this once, after the job has ended. Waits at most `patience` for processes of the job that have not yet
     /// ended.
     [[nodiscard]] Report finish(std::chrono::milliseconds patience);
 

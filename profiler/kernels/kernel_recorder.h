@@ -42,8 +42,8 @@ struct KernelCounts {
 /// At most one recorder per process may be active. A recorder can record several runs, one after another.
 class KernelRecorder {
 public:
-    /// Starts CUPTI; call it before the process uses CUDA. `reason` receives a message for the user if data is missing,
-    /// or if nothing is recorded, in which case the result is null.
+    /// Starts CUPTI; call this before the process uses CUDA. `reason` receives a message for the user if data is
+    /// missing, or if nothing is recorded, in which case the result is null.
     [[nodiscard]] static std::shared_ptr<KernelRecorder> start(std::string& reason);
 
     KernelRecorder(const KernelRecorder&) = delete;
@@ -106,7 +106,7 @@ private:
     cupti::Collector collector_;
     cupti::ActivityNames names_; ///< used only by the collecting thread, like the members below
     std::vector<cupti::OwnedActivity> collected_;
-    std::deque<Waiting> waiting_; ///< waiting for buffers with earlier work, or for the label of their call
+    std::deque<Waiting> waiting_; ///< records that wait for buffers with earlier work, or for the label of their call
     std::map<std::pair<Rank, cupti::StreamId>, std::string> unnamed_;
     std::map<std::uint64_t, Label> labels_;
     std::map<cupti::StreamId, Stream> streams_;

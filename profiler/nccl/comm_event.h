@@ -60,7 +60,7 @@ public:
     void add(std::uint64_t comm, Communicator communicator);
     [[nodiscard]] std::optional<Communicator> find(std::uint64_t comm) const;
 
-    // Keeps other threads from holding the lock when a process forks.
+    // Ensures that no other thread holds the lock when the process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

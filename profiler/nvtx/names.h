@@ -18,8 +18,8 @@ namespace bubblescope::profiler::nvtx {
 
 /// The objects that a program registers with NVTX before using them: domains, texts, categories, thread names, payload
 /// schemas. Handles are numbers, so that events can store them. The number and length of names are limited;
-/// registrations beyond the limit have no name. Any thread. Every call takes a lock, so the job's threads must not call
-/// it while recording an event; only the writing thread may.
+/// registrations beyond the limit have no name. Any thread. Every function takes a lock, so only the writing thread may
+/// call them while events are recorded.
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
@@ -55,7 +55,7 @@ public:
     /// Registers the names in a log under their original numbers. Ignores damaged parts.
     void replay(std::string_view log);
 
-    // Keeps other threads from holding the lock when a process forks.
+    // Ensures that no other thread holds the lock when the process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 

@@ -72,7 +72,7 @@ public:
     /// the file.
     [[nodiscard]] Status append(std::span<const DeviceSlice> slices);
 
-    /// Appends an exchange of clock readings for which this rank asked.
+    /// Appends an exchange of clock readings that this rank requested.
     [[nodiscard]] Status append(const Ping& ping);
 
     /// Appends a later reading of both clocks.
@@ -124,7 +124,7 @@ private:
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
     int alike_;                ///< number of ranks with the same position in the pipeline: replicas times tensor ranks
-    StageWays ways_;           ///< paths of micro-batches through the whole pipeline
+    StageWays ways_;           ///< paths of micro-batches through the pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;

@@ -72,7 +72,7 @@ public:
     [[nodiscard]] virtual std::optional<std::int64_t> memory() const { return std::nullopt; }
 
     /// Reserves processors for transfers: products use fewer processors, so that `blocks` thread blocks of other
-    /// libraries can run at the same time. Results do not change. Call it before the first product.
+    /// libraries can run at the same time. Results do not change. Call this before the first product.
     virtual void leaveRoomFor(int /*blocks*/) {}
 
     /// Number of the device's processors; 0 if unknown.

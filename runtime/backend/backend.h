@@ -46,11 +46,11 @@ struct DeviceMemory {
 /// A device whose processors are divided among ranks. Thread-safe; failures are exceptions.
 class DividedDevice {
 public:
-    /// `all` is the number of processors of the whole device; the parts share its `time`.
+    /// `all` is the number of processors of the undivided device; the parts share the device's `time`.
     DividedDevice(std::vector<std::shared_ptr<Accelerator>> parts, int all, std::shared_ptr<DeviceTime> time)
         : parts_(std::move(parts)), all_(all), time_(std::move(time)) {}
 
-    /// Number of processors per rank; allProcessors() returns the number for the whole device.
+    /// Number of processors per rank; allProcessors() returns the number for the undivided device.
     [[nodiscard]] int processors() const { return parts_.front()->processors(); }
     [[nodiscard]] int allProcessors() const { return all_; }
     /// Opens one of the parts for the calling thread's rank; each part can be opened only once.
@@ -92,8 +92,8 @@ public:
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
     /// Connects the device of this process's rank with the devices of the other processes, which must all call this
-    /// function. References must outlive the channel; stages must be destroyed before it. Errors, the same on all
-    /// processes: Usage if this backend cannot connect devices, Run if connecting fails.
+    /// function. Reference arguments must outlive the channel; stages must be destroyed before it. Errors, the same on
+    /// all processes: Usage if this backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
                                                                ProcessTeam& team);
 

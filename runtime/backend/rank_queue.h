@@ -48,10 +48,10 @@ private:
 };
 
 /// One rank's share of an accelerator: a stream for computations, one for incoming transfers in each direction, and
-/// memory for them. Calls of the rank's stages only queue their work, whose times are known after the step. Several
-/// ranks may share a device. A transfer between such ranks is a copy made by the receiving rank's stream as soon as the
-/// sender has computed the tensor, while both continue to compute. A tensor from another process has already arrived,
-/// or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
+/// memory for them. Calls to the rank's stages only queue work, whose times are known after the step. Several ranks may
+/// share a device. A transfer between such ranks is a copy made by the receiving rank's stream as soon as the sender
+/// has computed the tensor, while both continue to compute. A tensor from another process has already arrived, or its
+/// transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
 ///
 /// Used by the rank's thread. Failures are reported as exceptions.
 class RankQueue final : public ComputeQueue {
@@ -89,9 +89,9 @@ public:
     /// Must be called first, on the rank's thread.
     void bindThread() { device().bindThread(); }
 
-    /// Call it before an op. After limitAhead(ops), waits until the device has at most `ops` further ops to execute.
+    /// Call this before an op. After limitAhead(ops), waits until the device has at most `ops` further ops to execute.
     void waitForRoom();
-    /// Begins a step; call it while no rank has work queued. Times are recorded from then on.
+    /// Begins a step; call this while no rank has work queued. Times are recorded from then on.
     void beginStep();
     /// Transfers a tensor that was handed over to this rank, for the op that begins next. The transfer is queued, and
     /// work queued afterwards waits for it. With a latency, the transfer takes at least that time. A tensor of the rank
@@ -102,11 +102,11 @@ public:
     /// the last one is at the end of that time. Ops with equal keys perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
-    /// Marks that the op has reached a sum. Call it before the op's part is handed over.
+    /// Marks that the op has reached a sum. Call this before the op's part is handed over.
     void beginSum();
-    /// Adds the parts of this rank and of the other ranks in order, and makes the work queued afterwards wait
-    /// for the sum. With a latency, the sum is available no earlier
-    /// than `latency` after the last part was computed.
+    /// Adds up the parts of all ranks in order, and makes the work queued afterwards wait for the sum.
+    /// With a latency, the sum is available no earlier than `latency` after the last part was
+    /// computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
     [[nodiscard]] Tensor handOver(Tensor tensor);
@@ -115,20 +115,20 @@ public:
 
     /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// Adds a stream other than the queue's own on which work for the rank runs, such as a link's stream. Call it on
+    /// Adds a stream other than the queue's own on which work for the rank runs, such as a link's stream. Call this on
     /// this rank's thread, between steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
 
     /// From now on, the host queues at most `ops` ops beyond the op that the device is executing. If peers are other
-    /// processes, nothing else prevents the host from queueing a whole step, with memory for all its transfers.
+    /// processes, nothing else prevents the host from queueing a complete step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
     // Checks in bubbles. Checks have a separate queue, whose work yields to other work on the device.
 
-    /// Call it before the first step of a run with checks.
+    /// Call this before the first step of a run with checks.
     void prepareChecks();
-    /// The start time of the step. Call it after beginStep() if the step is checked. Waits for the device.
+    /// The start time of the step. Call this after beginStep() if the step is checked. Waits for the device.
     [[nodiscard]] TimeNs stepBegan();
     /// Delays the work that is queued next until `length` after the start of the step.
     void holdSinceStep(TimeNs length);
@@ -158,7 +158,7 @@ public:
                                        Storage storage) override;
     /// True if the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return times_hand_overs_ || checks_ != nullptr; }
-    /// Makes the queue record the time at which each tensor was ready. Call it before the first step.
+    /// Makes the queue record the time at which each tensor was ready. Call this before the first step.
     void timeHandOvers() { times_hand_overs_ = true; }
     /// Discards the ops recorded so far if their times are not needed.
     void forgetOps() {
@@ -172,8 +172,8 @@ public:
     /// Keeps a tensor that another thread has finished with until this rank's thread frees its memory. This rank's
     /// stream may have used the tensor last, and only this rank's thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
-    /// Frees the tensors passed to freeLater(). Call it on this rank's thread, or after all other threads have stopped
-    /// using the queue.
+    /// Frees the tensors passed to freeLater(). Call this on this rank's thread, or after all other threads have
+    /// stopped using the queue.
     void freeReturned();
     /// Peak device memory of the rank, for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;
@@ -197,7 +197,7 @@ private:
         std::optional<TimeNs> nominal;
         int sums = 0; ///< number of sums that the op will have
     };
-    /// The path of incoming transfers of one direction, or of parts of sums; its transfers are sequential.
+    /// For the incoming transfers of one direction, or of parts of sums, which run one after another.
     struct Incoming {
         explicit Incoming(Accelerator& device)
             : stream(device.makeStream(Accelerator::Priority::Urgent)), memory(device, stream),
@@ -212,7 +212,7 @@ private:
     void await(DeviceArray& array, std::optional<TimeNs> latency);
     /// Queues a copy of another rank's tensor into memory of this rank; the caller must wait for the copy.
     [[nodiscard]] Buffer copyFrom(DeviceArray& sent, Incoming& way);
-    /// The part of the op's nominal time before its n-th sum; all of it after the last sum.
+    /// The part of the op's nominal time before its n-th sum; the complete nominal time after the last sum.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
     /// Copies the parts of other ranks into this rank's memory.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);

@@ -21,11 +21,11 @@ struct PlannedCoverage {
 
 /// Options of a run with checks in its bubbles.
 struct AadiffOptions {
-    double margin = 0.1;                ///< safety margin, as a fraction of a check's cost: smaller overruns do not
-                                        ///< delay the step
+    double margin = 0.1;                ///< safety margin, as a fraction of a check's cost: overruns within this margin
+                                        ///< do not delay the step
     std::optional<std::int64_t> memory; ///< maximum memory of a rank's checks in bytes; none = no limit
-    /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; it applies separately to copies of
-    /// the data to be repeated, and to digests. If checks would exceed this limit, fewer steps are checked. 1 = every
+    /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; it applies separately to copying
+    /// data for repetitions, and to digests. If checks would exceed this limit, fewer steps are checked. 1 = every
     /// step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared

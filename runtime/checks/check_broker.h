@@ -28,11 +28,11 @@ struct ShippedLayer {
 };
 
 /// Passes layers between ranks that execute each other's computations. Questions decide a verdict and require an
-/// answer; offers fill idle time and require none. Ranks are numbered across the whole run. Each function is called on
-/// the thread of the rank that it names or concerns.
+/// answer; offers fill idle time and require none. Ranks have their global numbers. Each function is called on the
+/// thread of the rank that it names or concerns.
 class CheckBroker {
 public:
-    /// A layer to be executed by a rank that is not excluded, and the answer of that rank.
+    /// A layer to be executed by a rank that is not excluded, and that rank's answer.
     struct Question {
         ShippedLayer layer;
         std::vector<Rank> excluded;
@@ -62,7 +62,7 @@ public:
     CheckBroker& operator=(const CheckBroker&) = delete;
     virtual ~CheckBroker() = default;
 
-    /// True if any rank can be asked when `besides` ranks, which include the asking rank, are excluded.
+    /// True if any rank can still be asked when `besides` ranks, including the asking rank, are excluded.
     [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
     virtual void ask(std::shared_ptr<Question> question) = 0;
@@ -76,7 +76,7 @@ public:
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
     [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
     virtual void offer(Rank from, ShippedLayer layer) = 0;
-    /// Among other ranks' offers that cost at most `most`: the oldest, with its rank; nothing if there is none.
+    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is none.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
     /// The results of a rank's offers since the last call.
@@ -91,8 +91,8 @@ public:
     /// Called when the rank is idle for `room`; the broker may use that time.
     virtual void onIdle(TimeNs /*room*/) {}
     virtual void onStepEnd() {}
-    /// Call it after the last step until it returns true. The call waits for messages that other ranks may still send.
-    /// `open` is true if the rank waits for replies. Returns true immediately if the run has ended.
+    /// Call this after the last step until it returns true. The call waits for messages that other ranks may still
+    /// send. `open` is true if the rank waits for replies. Returns true immediately if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
 };
 

@@ -121,7 +121,7 @@ public:
     /// The measured time of all parts of a layer's op, or of another layer of the same kind; nothing before the first
     /// measurement.
     [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
-    /// Records a measured time. Do not call it if executions take nominal times.
+    /// Records a measured time. Do not call this if executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
     /// Layers of one kind have the same cost: 0 = embedding, 1 = block, 2 = head.
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }

@@ -44,10 +44,10 @@ public:
     const bool holds;
     /// The broker of the ranks of this process. Replace it before the run if ranks of other processes can be asked.
     std::unique_ptr<CheckBroker> broker;
-    /// Writes a mismatch of a rank (by its number in the whole run) into that rank's trace; may be empty.
+    /// Writes a mismatch of a rank, given by its global number, into that rank's trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
 
-    /// The layers of a stage, by their numbers in the whole model.
+    /// The layers of a stage, by their numbers in the complete model.
     [[nodiscard]] LayerRange layersOf(Stage stage) const { return layers_[stage.index()]; }
     [[nodiscard]] int headLayer() const { return head_; }
 

@@ -18,7 +18,7 @@ namespace bubblescope::runtime {
 /// layers that the plan repeats. For the rank's thread.
 class LayerCapture {
 public:
-    /// References must outlive the capture.
+    /// Reference arguments must outlive the capture.
     LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
         : context_(context), costs_(costs), reexecution_(reexecution) {}
 

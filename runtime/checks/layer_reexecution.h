@@ -11,13 +11,13 @@ namespace bubblescope::runtime {
 /// rank's thread.
 class LayerReexecution {
 public:
-    /// References must outlive the object.
+    /// Reference arguments must outlive the object.
     LayerReexecution(CheckContext& context, ReexecutionCosts& costs, PeerChecks& peers)
         : context_(context), costs_(costs), peers_(peers) {}
 
-    /// Executes all parts of a layer's op in order, and writes `record`, which must be set to Skipped. `nominal` has
-    /// the same meaning as in ReexecutionCosts. Stops when the input that the rank is waiting for has arrived. Returns
-    /// true if a result was obtained.
+    /// Executes all parts of a layer's op in order, and writes `record`, whose outcome must initially be Skipped.
+    /// `nominal` has the same meaning as in ReexecutionCosts. Stops when the input that the rank is waiting for has
+    /// arrived. Returns true if a result was obtained.
     bool check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
     /// Executes a part two more times. A transient fault of the first execution cannot affect these repetitions, so if

@@ -15,7 +15,7 @@ namespace bubblescope::runtime {
 /// turn. For the rank's thread.
 class PeerChecks {
 public:
-    /// References must outlive the object.
+    /// Reference arguments must outlive the object.
     PeerChecks(CheckContext& context, const ReexecutionCosts& costs) : context_(context), costs_(costs) {}
 
     /// Registers a mismatch on this rank whose layer can be repeated. If there are other ranks, they decide the verdict
@@ -27,10 +27,10 @@ public:
     /// Executes another rank's offer if one fits before `end`; otherwise returns false.
     bool checkForOthers(TimeNs end, IdleClock& clock);
 
-    /// Call it at the end of a step, after the barrier. Answers other ranks, and determines the verdicts for which
+    /// Call this at the end of a step, after the barrier. Answers other ranks, and determines the verdicts for which
     /// answers have arrived.
     void endStep();
-    /// Call it after the last step; returns when no rank is waiting for another.
+    /// Call this after the last step; returns when no rank is waiting for another.
     void drain();
     /// Announces mismatches that have no verdict.
     void abandon();

@@ -35,10 +35,10 @@ public:
     [[nodiscard]] std::optional<TimeNs> held(std::size_t index) const {
         return index < holds_.size() ? holds_[index] : std::nullopt;
     }
-    /// Records that in one step all inputs of the op at `index` had arrived at `time`.
+    /// Records the time at which all inputs of the op at `index` had arrived in a step.
     void ended(std::size_t index, TimeNs time) { ends_.add(index, time); }
     /// The end of a slot, predicted from the last steps. `emulated` is true if ops take the plan's times, which are
-    /// used until ends are known. Otherwise nothing is returned while too few ends are known.
+    /// used until ends are known. Otherwise nothing is returned until enough ends are known.
     [[nodiscard]] std::optional<TimeNs> predictedEnd(std::size_t slot, bool emulated) const;
 
 private:
@@ -105,7 +105,7 @@ private:
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
     /// Measures the time for which a core is free in the bubble before `index`.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
-    /// True if the input that the rank waits for has arrived. After the last op this is only known in some cases.
+    /// True if the input that the rank waits for has arrived. After the last op, this time is known only in some cases.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
     /// Replaces a check that was already made in this step: offers it to another rank, and executes an offer. Returns
     /// false if there is no offer.

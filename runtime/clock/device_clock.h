@@ -51,9 +51,9 @@ public:
     /// The start of an op whose input arrives at `arrival`.
     [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
 
-    /// The end of the op, which may be in the future. Call it when the op's computation is done. The result may be
+    /// The end of the op, which may be in the future. Call this when the op's computation is done. The result may be
     /// passed on immediately, as long as it is not used before that time on the device clock. For ops that run
-    /// together, call it after the computation of each op; the last call returns the end of all these ops.
+    /// together, call this after the computation of each op; the last call returns the end of all these ops.
     End end(TimeNs begin, TimeNs nominal);
 
     /// Holds the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of the

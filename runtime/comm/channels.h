@@ -44,7 +44,7 @@ public:
     [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
     /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
-    /// Call it when the run has ended early. Releases all waiting work on the host and on devices. May be called
+    /// Call this when the run has ended early. Releases all waiting work on the host and on devices. May be called
     /// again.
     virtual void abort() {}
 };

@@ -9,7 +9,7 @@
 
 namespace bubblescope::runtime {
 
-/// The position of a rank in the whole run.
+/// The position of a rank in the run.
 struct MeshPlace {
     Rank rank;       ///< rank in its pipeline
     int replica = 0; ///< replica of the pipeline

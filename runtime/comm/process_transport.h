@@ -68,8 +68,8 @@ public:
     [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
 
-    /// Call it after the last step or after a failure. Waits for the other processes to call it too. Returns false if a
-    /// process did not call it within a few seconds; that process has died, and the others would wait for it forever.
+    /// Call this after the last step or after a failure. Waits for the other processes to do the same. Returns false if
+    /// a process has not done so within a few seconds; it is then dead, and waiting for it would never end.
     [[nodiscard]] bool leave();
 
     /// Ping exchanges with the root at the start and at the end, if the root uses another clock. This rank asks and the
@@ -108,7 +108,7 @@ private:
     void endWith(Error error, bool tell);
     /// The next mail, with times on this rank's clock. The caller must hold the lock.
     [[nodiscard]] std::optional<Mail> nextMail();
-    /// Calls `look` while holding the lock, advancing transfers in between, until it returns true or the run has ended.
+    /// Calls `look` under the lock until it returns true or the run has ended, and advances transfers between calls.
     template <class Look>
     bool waitFor(const Look& look);
     [[nodiscard]] TimeNs toRoot(TimeNs own) const { return own - ahead_; }
@@ -133,7 +133,7 @@ private:
     TimeNs told_{0};
     std::int64_t round_ = 0;             ///< number of the barrier
     int arrived_ = 0;                    ///< on the root: number of ranks that have arrived in this round
-    TimeNs latest_{TimeNs::min()};       ///< on the root: latest time of those ranks
+    TimeNs latest_{TimeNs::min()};       ///< on the root: latest time of the ranks that have arrived
     std::map<std::int64_t, TimeNs> met_; ///< results by round
     std::optional<Pong> pong_;
     TimeNs ping_interval_;

@@ -66,7 +66,7 @@ public:
     /// The rank at this end.
     [[nodiscard]] virtual Rank rank() const = 0;
 
-    /// Announces the messages that the rank will receive in the next step, in this order. Call it before the barrier
+    /// Announces the messages that the rank will receive in the next step, in this order. Call this before the barrier
     /// that begins the step, when all earlier messages have been taken. Receives can then be posted in advance.
     /// Unannounced messages may be received as well.
     virtual void expect(std::span<const Expected> messages) = 0;

@@ -18,7 +18,7 @@ struct BubblePlace {
     TimeNs expected{0};     ///< length of the bubble if ops are paced with the cost model's times
 };
 
-/// A bubble that a rank has reached. Ranks of the whole run are numbered as in RunMesh.
+/// A bubble that a rank has reached. Ranks are numbered as in RunMesh.
 struct BubbleMoment {
     Rank world_rank;
     Rank rank; ///< in its pipeline
@@ -28,7 +28,7 @@ struct BubbleMoment {
 
 /// Called on a rank's thread at each of its bubbles. When it is called, everything that the rank computed has been
 /// passed to the transport, and the rank has not begun to wait for its next input. Work that fits into the bubble does
-/// not lengthen the step, and no rank waits for it. Several ranks may call it at the same time. An exception ends the
+/// not lengthen the step, and no rank waits for it. Several ranks may call this at the same time. An exception ends the
 /// run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 

@@ -17,7 +17,7 @@ namespace bubblescope::runtime {
 class DeviceOps {
 public:
     /// Binds the calling thread to the device. `rank` is the global rank; `kernels`, if not null, is notified of
-    /// everything that the rank launches. References must outlive the object.
+    /// everything that the rank launches. Reference arguments must outlive the object.
     DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 
@@ -27,10 +27,10 @@ public:
     void beginStep(TimeNs time, int step);
     /// Queues the transfer of an arrival for the op that begins next. The transfer takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
-    /// Begins one op of the step, or both of a pair. `variant` distinguishes ops whose work differs because of checks.
+    /// Begins one op, or both ops of a pair. `variant` distinguishes ops whose work differs because of checks.
     void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
-    /// Ends one op, or both of a pair. `arrivals` lists what each op received, in the order of receive(); `sums` is the
-    /// number of sums of each op, or empty for none.
+    /// Ends one op, or both ops of a pair. `arrivals` lists what each op received, in the order of receive(); `sums` is
+    /// the number of sums of each op, or empty if there are none.
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }

@@ -34,8 +34,8 @@ struct RunOrder {
 
 /// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; optimizer ops after all others are ignored, as each step ends with an
-                       ///< optimizer op
+    Schedule schedule; ///< must be valid; trailing optimizer ops are ignored, as each step ends with an optimizer
+                       ///< op
     /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine only executes the actions on
     /// activations; it sends, receives and reduces according to its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
@@ -107,11 +107,11 @@ struct EngineResult {
 /// times.
 ///
 /// Each rank runs its list. Then all ranks run an optimizer op. The optimizer begins on all of them when the last
-/// gradient on any rank is complete, as clipping by the global norm requires. It therefore follows the pipeline and
-/// fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are exchanged before
-/// the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of DataPlan, so
-/// that the copies stay equal. The next step begins at the same time on all ranks, when all optimizer ops have ended.
-/// In paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
+/// gradient on any rank is complete, as clipping by the global norm requires. The optimizer op therefore runs after the
+/// pipeline and fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are
+/// exchanged before the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of
+/// DataPlan, so that the copies stay equal. The next step begins at the same time on all ranks, when all optimizer ops
+/// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
 /// rank; ops use the version of the weights that the order gives their micro-batch, and each update has its own data.

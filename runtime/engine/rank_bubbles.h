@@ -18,13 +18,13 @@ public:
 
     /// Begins a step, also on the rank's device.
     void beginStep();
-    /// Call it when the rank has sent everything before the op at `index` and is about to wait for that op's input.
+    /// Call this when the rank has sent everything before the op at `index` and is about to wait for that op's input.
     void before(std::size_t index);
     /// Reports that all inputs of the op at `index` had arrived at `ready`; 0 if the op has no inputs.
     void inputsReady(std::size_t index, TimeNs ready);
-    /// Call it when all ranks have reached the barrier after the step's ops, at `met`.
+    /// Call this when all ranks have reached the barrier after the step's ops, at time `met`.
     void opsDone(TimeNs met);
-    /// Call it when all ranks have reached the barrier after the optimizer.
+    /// Call this when all ranks have reached the barrier after the optimizer.
     void optimizerDone();
 
     /// The earliest start of the op at `index`: relative to the start of the step, or as a time. Nothing if the op is

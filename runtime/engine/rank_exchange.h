@@ -15,7 +15,7 @@ public:
     /// `rank` must outlive the object.
     explicit RankExchange(RankState& rank) : rank_(rank), expected_(rank.topology.expectedInStep()) {}
 
-    /// Call it before the barrier that begins a step.
+    /// Call this before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
     /// Waits for the input from the neighbouring stage. Returns nothing if the op needs no input. If `holds` is set in
     /// a run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.

@@ -80,8 +80,8 @@ public:
     virtual void sending(Message& /*message*/) {}
     /// Passes the gradients of a stage, before they are sent to its copies.
     virtual void sendingGradients(Stage /*stage*/, Message& /*message*/) {}
-    /// Passes the input of an op that was received from another rank. `arrival` describes the message, from which the
-    /// tensor was moved out.
+    /// Passes an op's input after it was received from another rank. `arrival` describes the message, whose tensor was
+    /// moved out.
     virtual void received(const Op& /*op*/, Stage /*stage*/, Tensor& /*tensor*/, const Arrival& /*arrival*/) {}
     /// Passes the gradients received from a copy of the stage.
     virtual void receivedGradients(Stage /*stage*/, Arrival& /*arrival*/) {}

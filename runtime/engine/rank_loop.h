@@ -20,7 +20,7 @@ public:
     /// Runs all steps. Catches all exceptions: a failure ends the run for all ranks.
     void run() noexcept;
 
-    /// Call it after run() has returned.
+    /// Call this after run() has returned.
     [[nodiscard]] const RankCounts& counts() const { return rank_.counts; }
 
 private:
@@ -36,8 +36,8 @@ private:
     /// Calls after_step and next_order if this rank is responsible for them.
     void endStep();
 
-    /// Runs the ops that begin at `index` in the list: one, or both of an overlapped pair. The ops begin together, when
-    /// the inputs of both have arrived, and end together.
+    /// Runs the ops that begin at `index` in the list: one op, or both ops of an overlapped pair. The ops begin
+    /// together, when the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
     [[nodiscard]] Arrivals receiveInputs(std::size_t index);
     /// The second part of runTogether(). On the host, the computation is done here, in the order of the list, and each

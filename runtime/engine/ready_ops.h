@@ -16,7 +16,7 @@ namespace bubblescope::runtime {
 ///
 /// On an emulated clock, a rank chooses among the inputs that have arrived on that clock when the rank becomes free. If
 /// no input has arrived, the rank waits until the host's clock shows the first arrival, so that an input that was sent
-/// later but arrives earlier still counts. A rank on a device chooses after the device has finished its work.
+/// later but arrives earlier is still considered. A rank on a device chooses after the device has finished its work.
 class ReadyOps {
 public:
     /// Both arguments must outlive the object.
@@ -26,7 +26,7 @@ public:
     /// Waits until an op is ready. Returns the op's index in the rank's list, or nothing if all ops have run. Throws
     /// RunEnded if the run has ended.
     [[nodiscard]] std::optional<std::size_t> next();
-    /// The inputs of the op at `index`, or of both ops of a pair. Call it for the op that next() returned.
+    /// The inputs of the op at `index`, or of both ops of a pair. Call this for the op that next() returned.
     [[nodiscard]] std::vector<std::optional<Arrival>> take(std::size_t index);
 
 private:

@@ -35,7 +35,7 @@ public:
         TimeNs end{0};
     };
 
-    /// `members` are the ranks that share the stages, including this one. References must outlive the group.
+    /// `members` are the ranks that share the stages, including this one. Reference arguments must outlive the group.
     TensorGroup(Transport& transport, HostClock& clock, std::vector<Rank> members)
         : transport_(transport), clock_(clock), members_(std::move(members)) {}
 

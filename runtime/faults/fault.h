@@ -73,8 +73,8 @@ struct Fault {
     double share = 0;
     TimeNs time{0};
     FaultTensor tensor = FaultTensor::Output;
-    // Layer of a flip inside a layer (see LayerCall); used instead of `tensor`, which refers to tensors between stages.
-    // Weights are flipped before the op. Known answers have no layer: `shown` alone identifies them.
+    // Layer in which a bit is flipped (see LayerCall); used instead of `tensor`, which refers to tensors between
+    // stages. Weights are flipped before the op. Known answers have no layer and are identified by `shown`.
     std::optional<int> layer;
     std::optional<CheckedTensor> shown; ///< none = the output of the op
     FaultStay stay = FaultStay::Transient;
@@ -95,8 +95,8 @@ struct Fault {
 /// Ranks are a number, a range such as 1-3, or * (the default for kinds that do not require one). All kinds accept
 /// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All kinds accept tp=N, which
 /// selects one of the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on
-/// chunk 1, F3 the same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage, with the
-/// text as `where`; the message names the invalid word.
+/// chunk 1, F3 is that forward on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage,
+/// with the text as `where`; the message names the invalid word.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Checks that everything named by the faults exists: ranks, steps, ops of a rank, tensors. Error: Usage. Layer numbers

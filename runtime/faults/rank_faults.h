@@ -37,8 +37,8 @@ public:
     /// The time that the rank pauses before an op.
     [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
 
-    /// Returns the arrival time, with faults, of a transfer that would otherwise arrive at `arrival`. Call it once per
-    /// transfer, in the order in which the rank receives them.
+    /// Returns the arrival time, with faults, of a transfer that would otherwise arrive at `arrival`. Call this once
+    /// per transfer, in the order in which the rank receives them.
     [[nodiscard]] TimeNs arrival(Rank from, int step, TimeNs arrival);
 
     /// True if the records of an op and its transfers are lost.
@@ -103,7 +103,7 @@ public:
         return {op, step, layer, again, ++count_};
     }
     [[nodiscard]] LayerInjection injection(const LayerRun& run) const { return {faults_, run}; }
-    /// Call it before an op of this stage: injects faults into the stage's weights.
+    /// Call this before an op of this stage: injects faults into the stage's weights.
     void injectIntoWeights(const Op& op, int step, StageModel& stage);
 
 private:

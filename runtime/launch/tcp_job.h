@@ -21,7 +21,7 @@ struct TcpJob {
 };
 
 /// Recognises torchrun, or any launcher that sets the same variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and
-/// Slurm's srun. With torchrun, which listens on that port itself, rank 0 uses the next port. BUBBLESCOPE_PORT and
+/// Slurm's srun. With torchrun, which listens on MASTER_PORT itself, rank 0 uses the next port. BUBBLESCOPE_PORT and
 /// BUBBLESCOPE_TOKEN, or the first line of the file that BUBBLESCOPE_TOKEN_FILE names, take precedence. Errors: Usage,
 /// if no launcher is found or a variable is invalid; Input, as in net::readToken().
 [[nodiscard]] Result<TcpJob> tcpJobOf(const Environment& environment);

@@ -61,7 +61,7 @@ public:
     /// On rank 0, `connections` are indexed by rank; on the other ranks there is only the connection to rank 0. The
     /// connections must outlive the channel and carry nothing else.
     TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
-    /// Sends pending bytes, as far as that is possible without waiting.
+    /// Sends as many of the pending bytes as possible without waiting.
     ~TcpControl() override;
 
     void send(Rank to, const runtime::ControlMessage& message) override;
@@ -83,7 +83,7 @@ private:
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
     /// Waits until all processes of the job have connected. Errors: Run after at most `patience`, naming the missing
-    /// processes; Usage if processes belong to different jobs or disagree.
+    /// processes; Usage if processes belong to different jobs or versions.
     [[nodiscard]] static Result<std::unique_ptr<TcpTeam>> join(const TcpJob& job, std::chrono::nanoseconds patience);
 
     [[nodiscard]] int rank() const override { return rank_; }

@@ -51,7 +51,7 @@ public:
     typename Head<T>::Saved head;
     Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = none
     bool shared = false;      ///< true if other ranks took part in the block
-    std::vector<Buffer> sums; ///< sums computed by these ranks
+    std::vector<Buffer> sums; ///< sums computed by the ranks of the block
 
     /// Copies the inputs of backwardInput() or, for an earlier slice, the inputs of any part, after the work queued so
     /// far.

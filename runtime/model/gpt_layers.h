@@ -18,10 +18,10 @@ struct AttentionShape {
     [[nodiscard]] std::int64_t headWidth() const { return width / heads; }
 };
 
-/// Causal self-attention (Vaswani et al. 2017). If the device supports this, all heads of all sequences are computed in
-/// one fused kernel that keeps no scores in memory. Otherwise the scores of several heads at a time are held in scratch
-/// memory that fits a GPU's cache. The softmax weights are kept for the backward if the queue's traits request it, and
-/// recomputed otherwise. Unless the weights are kept, memory grows linearly with the number of tokens.
+/// Causal self-attention (Vaswani and others 2017). If the device supports this, all heads of all sequences are
+/// computed in one fused kernel that keeps no scores in memory. Otherwise the scores of several heads at a time are
+/// held in scratch memory that fits a GPU's cache. The softmax weights are kept for the backward if the queue's traits
+/// request it, and recomputed otherwise. Unless the weights are kept, memory grows linearly with the number of tokens.
 template <class T>
 class Attention {
 public:

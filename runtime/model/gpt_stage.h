@@ -14,8 +14,8 @@
 namespace bubblescope::runtime {
 
 /// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
-/// the seed and the block's number in the whole model, and data depends on the seed, step and micro-batch. The computed
-/// numbers do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
+/// the seed and the block's number in the complete model, and data depends on the seed, step and micro-batch. The
+/// computed numbers do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
 /// micro-batches of sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1.
 /// Attention uses the preceding slices, so slices must pass through a stage in order, and return in the opposite order.
 /// If ranks share the stage, each has a GptStage (see TensorShard). Parameters held by all these ranks stay

@@ -11,8 +11,8 @@ namespace bubblescope::runtime {
 /// The part of a layer that is computed in one call.
 enum class LayerPart : std::uint8_t { Forward, InputGradient, WeightGradient };
 
-/// Identifies a call. Layers are numbered across the whole model: 0 is the embedding, the blocks follow, and the last
-/// one is the head with the loss.
+/// Identifies a call. Layers are numbered across the complete model: 0 is the embedding, the blocks follow, and the
+/// last one is the head with the loss.
 struct LayerCall {
     LayerPart part = LayerPart::Forward;
     int layer = 0;

@@ -11,8 +11,8 @@
 
 namespace bubblescope::runtime {
 
-/// AdamW (Loshchilov and Hutter 2019) with bias correction; SGD with momentum beta1; or Muon (Jordan et al. 2024) for
-/// the matrices inside blocks, with AdamW for all other parameters. Weight decay is separate from the moments.
+/// AdamW (Loshchilov and Hutter 2019) with bias correction; SGD with momentum beta1; or Muon (Jordan and others 2024)
+/// for the matrices inside blocks, with AdamW for all other parameters. Weight decay is separate from the moments.
 struct OptimizerConfig {
     enum class Rule : std::uint8_t { AdamW, Sgd, Muon };
 

@@ -23,7 +23,7 @@ struct FlatPart {
     std::int64_t bias = 0;
     std::int64_t bias_size = 0;
     bool decays = false; ///< true if weight decay applies
-    int groups = 1;      ///< matrices next to each other, as in PartLayout
+    int groups = 1;      ///< number of adjacent matrices, as in PartLayout
     bool hidden = false; ///< true for matrices inside blocks
 
     [[nodiscard]] std::int64_t weightSize() const { return rows * columns; }
@@ -82,7 +82,7 @@ public:
     }
     /// Makes view() show the copy under this number, or the current weights if there is none.
     void show(int version);
-    /// Call it after other code has written the weights.
+    /// Call this after other code has written the weights.
     void round();
 
     [[nodiscard]] std::int64_t bytes() const;

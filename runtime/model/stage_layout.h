@@ -34,7 +34,7 @@ struct PartLayout {
 };
 
 /// The token and the position table on the first stage, then BlockParts for each block, then the final normalisation
-/// and the head on the last stage. Initial weights are determined by the block's number in the whole model, so the
+/// and the head on the last stage. Initial weights are determined by the block's number in the complete model, so the
 /// division into stages does not affect them.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 

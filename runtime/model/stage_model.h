@@ -53,7 +53,7 @@ public:
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }
 
-    /// Rehearses a step on meaningless input before the first step: call it once for each op of the step, in the
+    /// Rehearses a step on meaningless input before the first step: call this once for each op of the step, in the
     /// schedule's order. The rehearsal makes a device load its code and allocate its memory early; later, loading might
     /// have to wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
     /// rehearsal. In a rehearsal, sums over the ranks that share the stage use only this rank's part.
@@ -68,7 +68,7 @@ public:
     virtual void applyGradient(const Tensor& sum) = 0;
 
     /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss. Call
-    /// it after each update.
+    /// this after each update.
     [[nodiscard]] virtual double takeLoss() = 0;
 
     /// The number of times that an op of this kind sums over the ranks that share the stage.

@@ -109,7 +109,7 @@ private:
 class Tensor {
 public:
     Tensor() = default;
-    Tensor(HostMatrix values) : host_(std::move(values)) {} // NOLINT: a matrix is a tensor
+    Tensor(HostMatrix values) : host_(std::move(values)) {} // NOLINT: implicit, because a matrix is a tensor
     explicit Tensor(std::unique_ptr<DeviceArray> array) : device_(std::move(array)) {}
 
     Tensor(Tensor&&) noexcept = default;

@@ -23,8 +23,8 @@ public:
     explicit TextData(std::string text) : text_(std::move(text)) {}
 
     /// `count` sequences of `length` tokens, and for each token the token that follows it. The position of a sequence
-    /// in the text depends only on (seed, step, micro-batch, its number in the micro-batch). A text shorter than a
-    /// sequence is repeated.
+    /// in the text depends only on the seed, the step, the micro-batch, and the sequence's number in the micro-batch. A
+    /// text shorter than a sequence is repeated.
     struct Sequences {
         std::vector<int> tokens;  ///< count x length, sequence after sequence
         std::vector<int> targets; ///< in the same order as `tokens`

@@ -73,14 +73,14 @@ class BarChart : public QAbstractScrollArea {
 public:
     BarChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Functions for the look: Colour returns the colour of a piece, ToolTip the HTML tooltip of a part.
+    /// Functions that define the appearance: Colour returns the colour of a piece, ToolTip the HTML tooltip of a part.
     using Colour = std::function<QColor(const Theme&, int piece)>;
     using ToolTip = std::function<QString(int bar, int part)>;
     void setLook(Colour colour, ToolTip tool_tip);
     void setBars(std::vector<Bar> bars);
-    /// Draws a frame around a part; −1 for none.
+    /// Draws a frame around a part; −1 removes it.
     void setMarked(int bar, int part);
-    /// Highlights the row of the current bar; −1 for none.
+    /// Highlights the row of the current bar; −1 if there is none.
     void setCurrent(int bar);
     [[nodiscard]] bool hasMarked() const { return marked_bar_ >= 0; }
     [[nodiscard]] const std::vector<Bar>& bars() const { return bars_; }

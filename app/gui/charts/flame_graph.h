@@ -38,7 +38,7 @@ public:
     /// Zooms until the frame fills the width.
     void zoomTo(int frame);
     [[nodiscard]] int zoomed() const { return zoomed_; }
-    /// Selects a frame; −1 for none.
+    /// Selects a frame; −1 clears the selection.
     void setCurrent(int frame);
     [[nodiscard]] int current() const { return current_; }
     /// Rectangle of the frame in viewport coordinates; empty if the frame is not drawn.

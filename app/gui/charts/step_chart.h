@@ -86,7 +86,7 @@ public:
         std::function<QString(double)> text; ///< formats a value for the axis and the tooltip
         std::function<QColor(const Theme&)> colour;
         std::vector<double> expected = {};           ///< drawn dashed; one value per step (NaN if unknown), or empty
-        std::vector<std::vector<double>> lines = {}; ///< thin lines below the curve; each is a list like `expected`
+        std::vector<std::vector<double>> lines = {}; ///< thin lines behind the curve; each is a list like `expected`
         std::function<QStringList(const std::vector<double>&)> ticks =
             {}; ///< labels of the axis; by default formatted by `text`
     };
@@ -103,7 +103,7 @@ public:
     /// Reasons for excluding steps from the statistics, by step index; shown in tooltips.
     using Aside = std::map<int, QString>;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
-    /// Selects a step; −1 for none.
+    /// Selects a step; −1 clears the selection.
     void setCurrent(int step);
     /// Position of a step's value on a curve; for tests.
     [[nodiscard]] QPointF pointOf(int step, std::size_t curve) const;
@@ -116,7 +116,7 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Curves without values, as templates for the charts of runs.
+    /// Curves without values, from which the charts of runs are created.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
     /// Loss and tokens per second, given the step durations `walls` in nanoseconds. Omits curves without known values.

@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 
 /// Inputs of the schedule explorer.
 struct LabInput {
-    ScheduleSpec spec;           ///< includes mean times and the lowest limit if stages differ
+    ScheduleSpec spec;           ///< contains the mean times and the lowest limit if stages differ
     std::vector<OpTimes> stages; ///< times of each stage; if empty, all stages have spec.times
     TransferModel transfers;
     std::vector<int> activations; ///< limit per rank, in forward ops of one chunk; empty if there is no limit

@@ -13,7 +13,7 @@ struct LiveCause {
     std::string identity;                 ///< equal for the same cause in later snapshots
     std::vector<const LiveAlert*> alerts; ///< alerts in the snapshot; the alert that describes the cause best is first
     int first = 0;                        ///< number of the step in which the cause started
-    std::optional<int> last;              ///< number of the step after which it ended; none while an alert is open
+    std::optional<int> last;              ///< step number after which the cause ended; none while an alert is open
 
     [[nodiscard]] const LiveAlert& main() const { return *alerts.front(); }
 };

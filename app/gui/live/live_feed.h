@@ -31,12 +31,12 @@ struct LiveAlert {
     };
     Kind kind = Kind::Anomaly;
     std::int64_t number = 0; ///< index among all alerts of the watch
-    int step = 0;            ///< number of the step after which it was reported
+    int step = 0;            ///< number of the step after which the alert was reported
     std::optional<Anomaly> anomaly;
     live::LiveRank rank;
     live::StreamReceiver::SenderNews sender;
     std::string text;
-    std::optional<int> resolved_at; ///< number of the step after which it ended; none while it is open
+    std::optional<int> resolved_at; ///< number of the step after which the alert ended; none while it is open
 };
 
 /// Time from the end of an op to the arrival of its record; zero if unknown.
@@ -107,13 +107,13 @@ public:
     /// Notifies senders that no more data is accepted. May take two seconds. Must be the last call.
     void finish();
 
-    /// Descriptors that become readable when there is new data for turn(); −1 for none. Call turn() at least every 200
-    /// ms even without new data, because steps can end by timeout and changes by other hosts are not signalled.
+    /// Descriptors that become readable when turn() has new data to read, or −1. Call turn() at least every 200 ms even
+    /// without new data, because steps can end by timeout and changes by other hosts are not signalled.
     [[nodiscard]] int filesDescriptor() const { return follower_.descriptor(); }
     [[nodiscard]] int streamsDescriptor() const { return receiver_ ? receiver_->descriptor() : -1; }
 
 private:
-    /// The members that are already open, for the constructor.
+    /// The members that are opened before the constructor runs.
     struct Parts;
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);

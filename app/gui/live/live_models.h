@@ -20,12 +20,12 @@ enum class LiveState : std::uint8_t {
 [[nodiscard]] QString rankStateText(live::RankState state);
 /// Name of a rank, such as "rank 2", or "replica 1, rank 2" in a run with replicas.
 [[nodiscard]] QString liveRankText(const live::LiveRank& rank, const LiveSnapshot& snapshot);
-/// Such as "3 running, 1 gone".
+/// Number of ranks by state, such as "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
 
 /// Number of records that were written or expected but are not part of any step.
 [[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
-/// Such as "12,345 records, none lost".
+/// Number of records, such as "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);
 /// One line per count.
 [[nodiscard]] QString recordsDetails(const LiveSnapshot& snapshot);

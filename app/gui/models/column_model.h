@@ -37,7 +37,7 @@ protected:
 
     /// Returns nanoseconds for kSortRole, and otherwise a text.
     [[nodiscard]] static QVariant timeCell(TimeNs time, int role);
-    /// Notifies views that rows have changed, but not the number of rows.
+    /// Notifies views that the rows have changed but that their number has not.
     void touchRows(int first = 0);
     void forgetColumns() { column_count_ = 0; }
 

@@ -22,7 +22,7 @@ struct Span {
     TimeNs end{0};
     std::int32_t step = 0;
     std::int32_t index = 0;
-    Role role = Role::Bubble; ///< colour of the span, cached because every frame needs it
+    Role role = Role::Bubble; ///< determines the span's colour; cached because every frame needs it
     std::uint16_t chunk = 0;
     bool paired = false; ///< true if the span may overlap the other op of an overlapped pair
 };
@@ -33,7 +33,7 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// Spans of one kind on one rank in all steps, sorted by start.
 class Lane {
 public:
-    /// Prefix sums of a lane: none, only those for coveredBefore(), or also those for addByRole() and
+    /// Prefix sums that a lane stores: none, those for coveredBefore(), or also those for addByRole() and
     /// overhang().
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 

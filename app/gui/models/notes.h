@@ -33,7 +33,7 @@ public:
     void open(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
-    /// Index of the note that was last added or visited; −1 for none.
+    /// Index of the note that was last added or visited; −1 if there is none.
     [[nodiscard]] int current() const { return current_; }
 
     [[nodiscard]] NotePlace place() const { return place_; }

@@ -71,7 +71,7 @@ public:
     /// Raw lanes of a line, devices first.
     [[nodiscard]] const std::vector<RawLane>& of(int line) const;
     [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
-    /// Row number `row` of a lane that is shown in `rows` rows. Requires any().
+    /// The row with index `row` of a lane that is shown as `rows` rows. Requires any().
     [[nodiscard]] SliceRow row(const RawLane& lane, int row, int rows) const {
         return {*pyramid_, depths_, lane.track, rows > 1 ? row : SliceRow::kAll};
     }

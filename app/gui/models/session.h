@@ -185,15 +185,15 @@ void setFindingThresholds(const Thresholds& thresholds);
 
 /// Analyses every step of `run`. Errors: Cancelled if `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control, TraceSource source = {});
-/// Creates the session of a run that has already been analysed. Errors: those of the previous function.
+/// Creates a session for a run that has already been analysed. Errors: those of the previous function.
 [[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control,
                                              TraceSource source = {});
 
 /// Analyses a run that was just loaded. Errors: Input if the run has no step, and Cancelled.
 [[nodiscard]] Result<SessionPtr> sessionOf(Run run, TraceSource source, const JobControl& control);
 
-/// Creates the session of a trace without a pipeline, or of the first part of a trace. If there is no pipeline,
-/// `loaded` contains the reason. Errors: Cancelled; the one in `loaded`; Input if there are no slices or counters.
+/// Creates a session for a trace without a pipeline, or for the first part of a trace. If there is no pipeline,
+/// `loaded` contains the reason. Errors: Cancelled; the error in `loaded`; Input if there are no slices or counters.
 [[nodiscard]] Result<SessionPtr> traceSession(LoadedTrace loaded, const JobControl& control, TraceSource source = {});
 
 /// Loads and analyses a trace, with or without a pipeline. For worker threads. Errors: those of Taught::options(), of

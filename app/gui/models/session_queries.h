@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Functions for navigating between items. An empty item means that there is no such item.
+/// Functions for navigating between items, which return an empty item if there is no such item.
 
 /// Op after (`direction` +1) or before (−1) the item on the same rank, across steps. For bubbles and transfers, the
 /// nearest op in that direction. For slices on lines without ops, the next slice in the same row.
@@ -45,7 +45,7 @@ struct RangeStats {
     [[nodiscard]] double busyFraction() const;
 };
 
-/// Logarithmic in the number of all ops, linear in the number of ops in the range. An overlapped pair counts as two
+/// Logarithmic in the total number of ops, linear in the number of ops in the range. An overlapped pair counts as two
 /// ops, but its time counts only once.
 [[nodiscard]] RangeStats statsOf(const Session& session, const TimeRange& range);
 

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] SliceFlow operator[](std::size_t at) const { return flow(by_begin_[at]); }
     /// Index of the first arrow that starts at `time` or later.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const;
-    /// Arrows that start or end at a slice. Logarithmic in the number of all arrows, linear in the number of arrows
+    /// Arrows that start or end at a slice. Logarithmic in the total number of arrows, linear in the number of arrows
     /// during the slice.
     [[nodiscard]] std::vector<SliceFlow> of(SliceId slice) const;
     /// Follows an arrow that starts (or, unless `forward`, ends) at `slice` to its other slice; kNoId if there is none.

@@ -40,7 +40,7 @@ public:
     void setLimits(const TimeRange& limits);
     /// Shows `range` within the limits without adding an entry to the history; for the initial view.
     void reset(const TimeRange& range);
-    /// For a trace that has grown: changes the limits, also for undo, and shows `range`.
+    /// For a trace that has grown: changes the limits, including those used by undo, and shows `range`.
     void follow(const TimeRange& limits, const TimeRange& range);
     /// Shows `range`; back() returns to the previous range.
     void show(const TimeRange& range);
@@ -50,7 +50,7 @@ public:
     void zoomAt(double fraction, double factor);
     /// Moves by a fraction of the range; positive values move to later times.
     void panBy(double fraction);
-    /// Ends a gesture, such as dragging. All moves of a gesture are one entry in the history.
+    /// Ends a gesture, such as dragging. All moves of a gesture form one entry in the history.
     void endGesture() { in_gesture_ = false; }
     /// Returns to the previous range.
     void back();
@@ -151,7 +151,7 @@ public:
     /// Highlights intervals until the next call. An empty list clears the highlights.
     void highlight(std::vector<Highlight> stretches);
     [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
-    /// Sets the timeline that is drawn below the ops; null for none. Removed with the session.
+    /// Sets the timeline that is drawn below the ops; null removes it. Removed with the session.
     void setReference(ReferenceOverlayPtr reference);
     [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
     /// Shows a mixture of the observed step (0) and the reference (1).

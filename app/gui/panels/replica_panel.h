@@ -30,7 +30,7 @@ signals:
 
 private:
     void start();
-    /// A study, together with the typical step that is shown in the rest of the window.
+    /// A study, together with the duration of the typical step that the rest of the window shows.
     struct Studied {
         StragglerStudy study;
         TimeNs step{0};

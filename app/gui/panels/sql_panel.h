@@ -64,7 +64,7 @@ private:
     QueryRowsModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
-    std::set<std::string> read_; ///< tables of the displayed rows
+    std::set<std::string> read_; ///< tables from which the displayed rows were read
 };
 
 } // namespace bubblescope::gui

@@ -36,8 +36,8 @@ struct Theme {
     QColor message_line;
     std::array<QColor, kRoleCount> roles; ///< indexed by Role, because they are read for every shape
 
-    /// Colour of a role. The higher a chunk's number among `chunks`, the more of the background is mixed in. A negative
-    /// chunk selects the mean of all chunks.
+    /// Colour of a role. Chunks with higher numbers are mixed with more of the background. A negative chunk selects the
+    /// mean of all chunks.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
     /// Palette with a different colour for the text of labels.
     [[nodiscard]] QPalette withText(const QColor& colour) const;

@@ -21,7 +21,7 @@ public:
     /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
     /// Sets the colour of columns from the bottom of the band up to `top` device pixels, replacing any previous colour;
-    /// none if `top` is 0. Pixels above do not change.
+    /// clears them if `top` is 0. Pixels above do not change.
     void put(int begin, int end, int top, QRgb colour) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);
@@ -33,7 +33,7 @@ public:
             colours_[static_cast<std::size_t>(column)] = colour;
         } while (++column < end);
     }
-    /// Draws pending columns. Must be called before other shapes are drawn over them.
+    /// Draws pending columns. Must be called before other shapes are drawn over these columns.
     void settle(int begin, int end) {
         if (height_ == 0) return;
         for (int column = std::max(begin, 0); column < std::min(end, columns_); ++column) {

@@ -42,8 +42,8 @@ struct CounterLane {
     [[nodiscard]] double at(TimeNs time) const { return over().at(time); }
 };
 
-/// Counters of each line: the activations that follow from the order of its ops, in units of one forward op, and the
-/// counters of its process in the trace. Immutable.
+/// Counters of each line: the activations implied by the order of its ops, in units of one forward op, and the counters
+/// of its process in the trace. Immutable.
 class CounterLanes {
 public:
     /// Linear in the number of ops of all ranks and the number of values of all counters. Errors: Cancelled.

@@ -39,7 +39,7 @@ struct SliceTarget {
     PixelCanvas* pixels = nullptr;
     LabelCache* labels = nullptr;
 };
-/// Draws a slice with its label, or some pixels of a lane. The painter's font must be set.
+/// Draws a slice with its label, or adjacent pixels of a lane. The painter's font must be set.
 void drawSlice(const SliceTarget& target, const SliceShape& shape, const QColor& colour);
 
 } // namespace bubblescope::gui

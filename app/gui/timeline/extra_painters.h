@@ -23,8 +23,8 @@ public:
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
     void paintRawNames();
-    /// Calls `paint` for each row. The argument of `paint` returns the position of a lane's name in the header, or
-    /// nothing if the name is not visible.
+    /// Calls `paint` for each row with a function that returns the position of a lane's name in the header, or nothing
+    /// if the name is not visible.
     template <class Paint>
     void paintNames(int height, const Paint& paint);
 

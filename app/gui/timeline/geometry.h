@@ -58,7 +58,7 @@ public:
     static constexpr int kCounterPitch = 28;
     static constexpr int kMinCompactHeight = 3; ///< minimum height of a compact row
     static constexpr int kGroupHeight = 22;
-    static constexpr int kMinReadableHeight = 24; ///< minimum height of the op band; lower rows are compact
+    static constexpr int kMinReadableHeight = 24; ///< minimum height of the op band; rows with less space are compact
     static constexpr int kMaxBandHeight = 400;
 
     RowLayout() = default;
@@ -198,7 +198,7 @@ inline constexpr BandPart kCheckPart{0.25, 0.75};
 /// others. Empty if the item is not visible.
 [[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);
 
-/// Item at a point of the plot. Spans within `slack` pixels also count, so that narrow ones can be hit.
+/// Item at a point of the plot. Spans within `slack` pixels of the point also match, so that narrow spans can be hit.
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
                               double x, double y, double slack = 2, bool replay = true);
 

@@ -21,7 +21,7 @@ struct NoteFlag {
 /// shown.
 [[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
 
-/// Note whose flag is at x; −1 for none.
+/// Note whose flag is at x; −1 if there is none.
 [[nodiscard]] int noteAt(const std::vector<NoteFlag>& flags, double x);
 
 /// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the row of the note.

@@ -123,7 +123,7 @@ private:
 [[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
 /// Slice at a point of the plot; the innermost if there are several in one row. Slices within `slack` pixels also
-/// count.
+/// match.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
 /// Rectangle of a slice in its lane; empty if the slice is not visible or if its line is folded.

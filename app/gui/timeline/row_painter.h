@@ -10,13 +10,13 @@
 
 namespace bubblescope::gui {
 
-/// Draws the background of the plot, and the ops, transfers and raw lanes of the rows. In images, rows are drawn in
+/// Draws the background of the plot, and the ops, transfers and raw lanes of the rows. For images, rows are drawn in
 /// parallel on all cores. In vector formats, RawPainter draws the raw lanes.
 class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` on this thread to draw outside the plot. In images, other threads draw rows meanwhile.
+    /// Calls `beside` on this thread to draw outside the plot. If an image is drawn, other threads draw rows meanwhile.
     void paint(const std::function<void()>& beside = [] {});
     /// Part of a bubble that ops do not cover, where the label is placed.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);

@@ -32,9 +32,9 @@ struct TimelineFrame {
     bool names = true;               ///< true if row names must be painted; false if they come from a cache
     const std::vector<bool>* marked_names = nullptr; ///< see ViewState::markedNames(); null if nothing is marked
     bool pinned = false;                             ///< true for the pinned rows, which are drawn on top of the others
-    int caption_top = 0;                             ///< below the ruler: top of the captions for the complete view
+    int caption_top = 0;                             ///< top of the captions for the complete view, below the ruler
     PixelCanvas* pixels = nullptr;                   ///< pixels of the image; null for vector formats
-    LabelCache* labels = nullptr;                    ///< for text in `font`; null for vector formats, like the next
+    LabelCache* labels = nullptr;                    ///< for text in `font`; null for vector formats
     LabelCache* smaller = nullptr;                   ///< for text in smallFont(font); null for vector formats
 
     /// True if triangles for folding rows are drawn; exported pictures omit them.

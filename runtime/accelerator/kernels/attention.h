@@ -5,7 +5,7 @@
 namespace bubblescope::runtime {
 
 // Causal self-attention of all heads of all sequences in one kernel that never writes scores and weights to memory (Dao
-// et al., "FlashAttention", 2022). Numbers are stored as Bf16. Products of 16-bit numbers are summed in float, and
+// and others, "FlashAttention", 2022). Numbers are stored as Bf16. Products of 16-bit numbers are summed in float, and
 // weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
 //
 // The implementation (runtime/backend/cuda/attention.cu) works on tiles of rows and does not use the forms of forms.h.
@@ -19,7 +19,7 @@ struct HeadRows {
     std::int64_t sequence = 0; ///< distance between the first rows of consecutive sequences, in numbers
 };
 
-/// Query q of a sequence attends to its first seen − rows + q + 1 keys.
+/// Query q of a sequence attends to the sequence's first seen − rows + q + 1 keys.
 struct AttentionSizes {
     int sequences = 1;
     int heads = 1;

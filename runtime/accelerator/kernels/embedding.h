@@ -9,7 +9,7 @@ namespace bubblescope::runtime {
 /// the host. The result equals TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
-    using Varies = void; // because step and micro-batch vary
+    using Varies = void; // because the step and the micro-batch differ between ops
     int* tokens;
     int* targets;
     const unsigned char* text;

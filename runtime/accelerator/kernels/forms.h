@@ -64,8 +64,8 @@ struct GridForm {};
 struct RowForm {};
 inline constexpr int kLanes = 256;
 
-/// The distribution of a row over GPU threads: it belongs to `lanes` threads, where lane l has the terms i with i / run
-/// % lanes = l. A lane adds its terms in ascending order, and a warp adds the sums of its lanes in a butterfly
+/// The distribution of a row over GPU threads: the row belongs to `lanes` threads, where lane l has the terms i with i
+/// / run % lanes = l. A lane adds its terms in ascending order, and a warp adds the sums of its lanes in a butterfly
 /// reduction. The sums of the warps are then added in order. The distribution depends only on the kernel's type and the
 /// length of its rows.
 struct RowLanes {

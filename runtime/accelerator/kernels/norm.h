@@ -117,7 +117,7 @@ struct NormGradientKernel {
     std::int64_t tokens;
     std::int64_t width;
 
-    /// Sums for two means: the gradient times gain, and the product of both with x̂.
+    /// Sums for two means: of gradient · gain, and of gradient · gain · x̂.
     struct Part {
         float mean;
         float along;

@@ -11,8 +11,8 @@ namespace bubblescope::runtime {
 // T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (one row per
 // token), and weights are column-major, as on the host.
 
-/// values[i] = scale · a number in [-1, 1) from the sequence `base`. The values form runs whose starts in the sequence
-/// are `stride` apart.
+/// values[i] = scale · a number in [-1, 1) from the sequence `base`. The values are taken from the sequence in runs
+/// that start `stride` numbers apart.
 struct UniformKernel {
     using Form = EachForm;
     float* values;

@@ -143,7 +143,7 @@ struct CrossEntropyKernel {
 /// The sum of a piece's losses times `share`, in double precision. Uses a form with one row.
 struct LossKernel {
     using Form = RowForm;
-    using Varies = void; // because each micro-batch has its own loss
+    using Varies = void; // because each micro-batch has a separate loss
     double* loss;
     const float* losses;
     std::int64_t tokens;

@@ -4,7 +4,7 @@
 
 namespace bubblescope::runtime::cpu {
 
-/// Computes the product on the calling thread. Float factors are not rounded; their result must be float.
+/// Computes the product on the calling thread. Float factors are not rounded and require a float result.
 void multiply(const Gemm& gemm);
 
 } // namespace bubblescope::runtime::cpu

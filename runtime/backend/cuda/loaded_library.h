@@ -13,7 +13,7 @@ namespace bubblescope::runtime {
 class LoadedLibrary {
 public:
     /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's location at
-    /// build time. Throws an exception that names `title`, the common name of the library, if it is not found.
+    /// build time. If the library is not found, throws an exception that names `title`, the common name of the library.
     LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
         std::vector<std::string> places;
         if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);

@@ -52,8 +52,8 @@ struct alignas(16) Neighbours {
     T values[kAtOnce];
 };
 
-/// The same numbers as words, the unit in which they are moved. Otherwise the compiler would split every word into
-/// 16-bit numbers where different loads meet.
+/// The same numbers as words, the unit in which they are moved. Without this type, the compiler would split every word
+/// into 16-bit numbers where different loads meet.
 template <class T>
 struct NeighboursWords {
     struct __attribute__((may_alias, aligned(16))) Access {

@@ -16,10 +16,10 @@ namespace bubblescope::runtime {
 /// the same key, their graph is launched. The graph is created when the calls occur for the second time. Calls that
 /// occur for the first time are made one by one, because they may never recur, as in steps with unique checks.
 ///
-/// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
-/// between pause() and resume(), which split the batch into several graphs. The same applies to work whose arguments
-/// differ each time. Between begin() and end() only the thread that called begin() may use the stream; failures, such
-/// as calls from other threads, are reported as exceptions.
+/// Work that cannot be part of a graph (events of other streams, or waiting for the device) is placed between pause()
+/// and resume(), which split the batch into several graphs. The same applies to work whose arguments differ each time.
+/// Between begin() and end() only the thread that called begin() may use the stream; failures, such as calls from other
+/// threads, are reported as exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}

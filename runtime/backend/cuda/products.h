@@ -75,7 +75,7 @@ public:
         std::map<Key, std::unique_ptr<Setup>> made_;
     };
 
-    /// Sets the number of the GPU's processors that products may use; all by default. Call it before the first product.
+    /// Sets the number of the GPU's processors that products may use; all by default. Call before the first product.
     void useProcessors(int processors) { processors_ = processors; }
     /// `workspace` has kWorkspace bytes that only this stream uses. Thread-safe for different streams.
     void multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStream_t stream);

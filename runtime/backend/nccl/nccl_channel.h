@@ -51,7 +51,7 @@ public:
     /// True if a pending transfer needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     void abort() noexcept { comm_->abort(); }
-    /// Waits for the stream and releases all tensors. Call it on all ends before any of them is destroyed: a tensor
+    /// Waits for the stream and releases all tensors. Call this on all ends before any of them is destroyed: a tensor
     /// that one end sends may be in another end's memory, because ops pass on their inputs.
     virtual void releaseTensors() noexcept;
 
@@ -70,14 +70,14 @@ protected:
     [[nodiscard]] Accelerator& device() const { return context_.queue->device(); }
     [[nodiscard]] int placeOf(Rank rank) const;
     [[nodiscard]] Incoming prepare(const MessageKey& key);
-    /// Call it inside a group.
+    /// Call this inside a group.
     void queueSend(const Tensor& tensor, Rank to);
     void queueReceive(const Incoming& incoming, Rank from);
-    /// Call it when the communicator is ready. Records the arrival of the transfer.
+    /// Call this when the communicator is ready. Records the arrival of the transfer.
     [[nodiscard]] Tensor landed(Incoming incoming);
-    /// Call it when the communicator is ready. Keeps a sent tensor until its transfer is done.
+    /// Call this when the communicator is ready. Keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
-    /// Returns tensors whose transfers are done to the rank's thread; the caller may be another thread.
+    /// Returns the tensors of completed transfers to the rank's thread; the caller may be another thread.
     void releaseSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 

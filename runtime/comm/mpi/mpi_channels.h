@@ -24,8 +24,8 @@
 namespace bubblescope::runtime {
 
 /// A duplicate of a communicator that returns errors instead of aborting. The duplicate is never freed, because a
-/// process may have sent a heartbeat just before the run ended. A later communicator with the same number would receive
-/// that heartbeat instead of its own message, and the run would wait forever.
+/// process may have sent a heartbeat just before the run ended. A later communicator that reused the number would
+/// receive that heartbeat instead of its own message, and the run would wait forever.
 class MpiComm {
 public:
     explicit MpiComm(MPI_Comm of) {
