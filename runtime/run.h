@@ -87,9 +87,9 @@ struct ProcessRun {
     bool all_alive = true;
 };
 
-/// Like runPipeline(), but each process of a job is one rank. All processes must call it together, with equal configs.
-/// `out_dir` must be one folder shared by all processes, in which each writes its file. Error: Usage, if the number of
-/// processes in the job differs from the number of ranks in the run, or if the program was built without MPI.
+/// Like runPipeline(), but each process of a job is one rank. All processes must call this together, with equal
+/// configs. `out_dir` must be one folder shared by all processes, in which each writes its file. Error: Usage, if the
+/// number of processes in the job differs from the number of ranks in the run, or if the program was built without MPI.
 [[nodiscard]] ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team);
 
 } // namespace bubblescope::runtime

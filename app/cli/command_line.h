@@ -125,7 +125,7 @@ private:
 
 /// An option as shown in the help, in shell completion and in a manual page.
 struct OptionInfo {
-    std::vector<std::string> names; ///< such as "-h" and "--help"; for a positional argument its name
+    std::vector<std::string> names; ///< such as "-h" and "--help"; for a positional argument, its name
     std::string value;              ///< placeholder for the value in the help; empty for a flag
     std::string about;
     std::string group;

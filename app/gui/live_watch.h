@@ -47,7 +47,7 @@ public:
     [[nodiscard]] RunProcess& process() { return process_; }
     /// True if a run is being watched, or if the last watched run has reported its sizes.
     [[nodiscard]] bool waiting() const;
-    /// Sets the panel in which the user may work while following the newest step.
+    /// Sets the panel in which the user may work while the view follows the newest step.
     void setPanel(const QDockWidget* dock) { interactions_.setExcept(dock); }
 
     /// Ends the previous watch and starts a new one.

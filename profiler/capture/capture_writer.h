@@ -79,7 +79,7 @@ public:
     [[nodiscard]] Status finishResumed(TimeNs now, const std::string& signal);
     /// Returns the name of the file in a checkpoint; empty if there is none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
-    /// True if the file was empty before the write that reaches the checkpoint.
+    /// True if the file was empty before the write that the checkpoint describes.
     [[nodiscard]] static bool beginsFile(const event_memory::FileCheckpoint& checkpoint);
     /// Amounts written, as reported by the process itself, for comparison with its files.
     struct Stated {
@@ -121,7 +121,7 @@ private:
     const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;
-    bool stated_ = true;              ///< true if this part holds the properties
+    bool stated_ = true;              ///< true if this part contains the job's properties
     perfetto::CaptureCounts flushed_; ///< counts at the last flush
     perfetto::CaptureCounts told_;
     std::int64_t open_counted_ = 0; ///< open ranges counted as unmatched

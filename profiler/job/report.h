@@ -34,7 +34,7 @@ struct CapturedProcess {
                                       ///< without a report
     std::int64_t files_missing = 0;   ///< number of reported files that no longer exist
     std::int64_t unreadable = 0;      ///< events that the process wrote but that are not in the files
-    bool gpu_unknown = false;         ///< true if CUPTI's buffers were lost with the process, with unknown content
+    bool gpu_unknown = false;         ///< true if CUPTI's buffers were lost with the process; their content is unknown
     std::vector<std::string> messages;
 };
 

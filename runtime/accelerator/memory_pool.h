@@ -73,8 +73,8 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Reclaims memory that other streams have finished with, without waiting. Call this when no stream is busy, such
-    /// as between steps, so that each step finds memory free at the same addresses.
+    /// Reclaims, without waiting, memory that other streams no longer use. Call this when no stream is busy, such as
+    /// between steps, so that each step finds memory free at the same addresses.
     void settle();
 
     /// Bytes currently in use, in full size classes; peak() is the maximum so far.

@@ -64,8 +64,8 @@ public:
         }
         return nullptr;
     }
-    /// Returns the slot for a new object: an empty object, or the oldest object of its key, to be changed or replaced.
-    /// Fill it immediately.
+    /// Returns the slot for a new object: an empty object, or the oldest object of its key, which the caller changes or
+    /// replaces. Fill it immediately.
     [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
         std::list<Entry>& entries = by_key_[key];
         if (entries.size() < kept_) {

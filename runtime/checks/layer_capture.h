@@ -28,7 +28,7 @@ public:
     /// See RankHook.
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
 
-    // See LayerWatch. The calls are for the layers of the op that began last.
+    // See LayerWatch. The following calls concern the layers of the op that began last.
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
     void end(std::unique_ptr<ReexecutableLayer> computation);
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// On a device: repeats twice those layers that could not be repeated within their op; see tryTwice().
+    /// On a device: repeats, twice each, the layers that could not be repeated within their op; see tryTwice().
     void tryOnDevice(IdleClock& clock);
 
 private:

@@ -107,7 +107,7 @@ public:
     /// Ends the run for all ranks with this error, unless it has ended already.
     virtual void fail(Error error) = 0;
 
-    /// True once the run has ended early; every wait polls it.
+    /// True once the run has ended early; every waiting call polls this.
     [[nodiscard]] virtual const std::atomic<bool>& ended() const = 0;
 
     /// The reason why the run ended early; nothing if it did not.

@@ -81,8 +81,8 @@ struct EngineParts {
     /// Called by the first of `ranks` when all ranks have recorded a complete step; an error ends the run.
     std::function<Status()> after_step = {};
     AttachHook attach = {}; ///< creates each rank's hook; empty = none
-    /// Called by the first of `ranks` after each step, with the ops and transfers of the first replica. Ranks follow
-    /// the returned order, which must have the same ops, starting two steps later. Empty = the order never changes.
+    /// Called by the first of `ranks` after each step, with the ops and transfers of the first replica. Starting two
+    /// steps later, ranks follow the returned order, which must have the same ops. Empty = the order never changes.
     /// Requires that all ranks run in this process.
     std::function<std::optional<RunOrder>(const StepTimeline&)> next_order = {};
 };
@@ -106,7 +106,7 @@ struct EngineResult {
 /// arrived, and they end together. In paced runs the pair takes CostModel::overlapped, or the sum of both
 /// times.
 ///
-/// Each rank runs its list. Then all ranks run an optimizer op. The optimizer begins on all of them when the last
+/// Each rank runs its list. Then all ranks run an optimizer op. The optimizer begins on all ranks when the last
 /// gradient on any rank is complete, as clipping by the global norm requires. The optimizer op therefore runs after the
 /// pipeline and fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are
 /// exchanged before the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of
@@ -114,14 +114,14 @@ struct EngineResult {
 /// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
-/// rank; ops use the version of the weights that the order gives their micro-batch, and each update has its own data.
+/// rank; ops use the version of the weights that the order gives their micro-batch, and each update uses separate data.
 ///
 /// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all ranks that share a stage
 /// run the same list.
 ///
 /// Ranks on devices queue their ops, and transfers between them, as far in advance as their inputs allow. Ranks wait
-/// for a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs the
-/// device is kept busy for the rest of an op's nominal time, and a transfer for the rest of its latency.
+/// for a device only at the end of a step's ops and after the optimizer, to get the times of all ops. In paced runs,
+/// the device stays busy until an op's nominal time has passed, and a transfer lasts until its latency has passed.
 ///
 /// `control.total` is set to the number of ops in this process, `control.done` counts completed ops, and `control.stop`
 /// is polled between ops. Errors: Run, naming rank and op, if a rank fails, which ends all others; Cancelled; an error

@@ -25,7 +25,7 @@ struct Arrival {
 /// requires it.
 class RankRecord {
 public:
-    /// `ring` may be null; references must outlive the record.
+    /// `ring` may be null; reference arguments must outlive the record.
     RankRecord(profiler::RecordRing* ring, const RankFaults& faults, const RunMesh& mesh)
         : ring_(ring), faults_(faults), mesh_(mesh) {}
 
@@ -52,7 +52,7 @@ public:
         if (ready > free) comm(op, CommKind::Wait, arrival.key, arrival.from, free, ready, step);
     }
 
-    /// Records a sum inside an op among the ranks that share its stage. `rank` is the rank's number in its pipeline.
+    /// Records a sum over the ranks that share the op's stage. `rank` is the rank's number in its pipeline.
     void summed(const Op& op, Stage stage, Rank rank, TimeNs start, TimeNs end, int step) {
         const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
         const CommSpan span{CommKind::Collective, payload, op.microbatch, stage, rank, start, end, op.sequence};

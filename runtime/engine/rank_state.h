@@ -157,7 +157,7 @@ public:
     [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
     /// Offloads, reloads or recomputes activations.
     void move(const Action& action);
-    /// Number of sums in these ops among the ranks that share the stages.
+    /// Number of times that these ops sum over the ranks that share the stages.
     [[nodiscard]] int sumsIn(std::span<const Op> ops);
 
     /// Stores the current memory use if it is the largest so far.

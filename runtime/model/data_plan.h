@@ -18,15 +18,15 @@ public:
 
     /// Takes this rank's part, in float, and returns the sum of all ranks' parts. Parts are added in the ranks' order,
     /// so that the sum is bit-identical on all ranks. The other ranks must sum the same parts in the same order. On the
-    /// host, the call waits for the other ranks. On a device, it waits until the other ranks have queued their parts,
-    /// not until the parts are computed.
+    /// host, the call waits for the other ranks. On a device, the call waits until the other ranks have queued their
+    /// parts, not until the parts are computed.
     [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
 };
 
 /// The part of a stage's matrices that a rank holds, as in Shoeybi and others, "Megatron-LM" (2019). For queries, keys
 /// and values, the part consists of the columns of the rank's heads; for attention's projection, of the rows of these
-/// heads. For the MLP's first matrix it consists of some columns, and for the second of the corresponding rows. Every
-/// rank holds all normalisations, embeddings, the head, and the biases that are added after a sum.
+/// heads. For the MLP's first matrix, the part consists of some columns; for the second, of the corresponding rows.
+/// Every rank holds all normalisations, embeddings, the head, and the biases that are added after a sum.
 struct TensorShard {
     int size = 1;              ///< number of ranks that share the stage
     int index = 0;             ///< index of this rank

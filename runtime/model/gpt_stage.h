@@ -18,8 +18,8 @@ namespace bubblescope::runtime {
 /// computed numbers do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
 /// micro-batches of sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1.
 /// Attention uses the preceding slices, so slices must pass through a stage in order, and return in the opposite order.
-/// If ranks share the stage, each has a GptStage (see TensorShard). Parameters held by all these ranks stay
-/// bit-identical, because all ranks compute them from equal numbers.
+/// If ranks share the stage, each has a GptStage (see TensorShard). Parameters held by all ranks of a stage stay
+/// bit-identical, because the ranks compute them from equal numbers.
 ///
 /// Each op is one call. Calls queue their work and return; on the CPU, the work is complete by then. The activations
 /// and gradients that a stage receives and returns belong to its queue.

@@ -110,8 +110,8 @@ public:
         Normalised normalised;
         Buffer scaled;
     };
-    /// Normalises and scales for a part, and passes the normalised values to the probe. Uses one pass, unless an
-    /// observer may change the values.
+    /// Normalises the input and applies a part's gain and bias; passes the normalised values to the probe. Uses one
+    /// pass, unless an observer may change the values.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.

@@ -7,9 +7,9 @@
 namespace bubblescope::runtime {
 
 /// The memory model of the GPT on the CPU: the memory that a rank holds for each stage of the schedule if
-/// `tensor_ranks` ranks share it, and the extra memory that its ops need. Sizes are in bytes of 32-bit numbers. With n
-/// tokens per micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, the sizes in
-/// numbers are:
+/// `tensor_ranks` ranks share it, and the extra memory that its ops need. A number has 4 bytes. With n tokens per
+/// micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, the sizes in numbers
+/// are:
 ///
 ///     weights of a layer    12h²/t + 7h/t + 6h    (matrices, biases of cut columns; norms, biases behind a sum)
 ///     kept of a layer       F to I: 2n + 2nh + 8nh/t + ans/t    I to W: 6nh + 12nh/t

@@ -43,7 +43,7 @@ private:
 struct ReferenceStep {
     int step = 0;                                       ///< index in Run::steps of the observed step
     StepTimeline timeline;                              ///< starts at the same time as the observed step
-    std::shared_ptr<const OpChanges> changes = nullptr; ///< determines the colours of ops; null except for other runs
+    std::shared_ptr<const OpChanges> changes = nullptr; ///< for colouring ops; null unless the reference is another run
 };
 
 /// A reference timeline that is drawn below the observed timeline, for one step and optionally for the steps around it.

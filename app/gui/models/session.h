@@ -71,12 +71,12 @@ struct Session {
     RawLanes raw;
     SliceFlows flows;                   ///< flow arrows between slices
     std::vector<TraceLine> trace_lines; ///< the lines of a trace without steps
-    std::vector<FileActivity> activity; ///< the activity of devices or hosts, by file; only without steps
+    std::vector<FileActivity> activity; ///< activity of devices or hosts, by file, if there are no steps
     std::optional<Error> no_pipeline;   ///< the reason why there are no steps; none for the beginning of a trace
     mutable StepDiagnosisCache diagnoses;
     StepValueMap values; ///< values that the job's framework reported for the steps, such as loss and tokens
 
-    /// Combines the values of a step from all replicas.
+    /// Combines the values that all replicas reported for a step.
     [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
 
     [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }

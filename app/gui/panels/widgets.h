@@ -103,7 +103,7 @@ private:
     bool stale_ = false;
 };
 
-/// Sets the margins of a new layout and, unless it is negative, the spacing.
+/// Sets the margins of a new layout, and the spacing unless it is negative.
 template <class Layout>
 Layout* spaced(Layout* layout, const QMargins& margins, int spacing = -1) {
     layout->setContentsMargins(margins);

@@ -35,7 +35,7 @@ struct StackPiece {
     int chunk = -1;         ///< chunk of the op; −1 if there may be several ops
 
     [[nodiscard]] int height(Role role) const { return heights[static_cast<std::size_t>(role)]; }
-    /// The activity that fills the complete height; none if there are several activities.
+    /// The activity that fills the full height; none if there are several activities.
     [[nodiscard]] std::optional<Role> only(int height) const;
     /// Number of pixels for all ops; the next function returns the number for all other parts.
     [[nodiscard]] int busy() const;

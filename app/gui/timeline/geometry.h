@@ -35,8 +35,8 @@ struct RowExtras {
         int rows = 1; ///< number of rows: one per depth of its stacks, or one for all depths
     };
     bool reference = false;                            ///< true if there is a band for the reference below the ops
-    std::vector<std::vector<RawShown>> raw_lanes{};    ///< raw lanes per line; lines without an entry are folded
-    std::vector<std::vector<RawShown>> pinned_lanes{}; ///< lanes per line that PlannedRow::tracks_of shows
+    std::vector<std::vector<RawShown>> raw_lanes{};    ///< per line, its raw lanes; lines without an entry are folded
+    std::vector<std::vector<RawShown>> pinned_lanes{}; ///< per line, the lanes that PlannedRow::tracks_of shows
     std::vector<int> counters{};                       ///< number of counters per line, except in compact rows
     int height = 0;                                    ///< requested height of the op band; 0 = automatic
     bool transfers = true;                             ///< true if there are bands for transfers

@@ -29,7 +29,7 @@ private:
     QImage image_;
     std::uint64_t kept_ = 0;    ///< version of the content in `image_`
     std::uint64_t last_ = 0;    ///< the version drawn last
-    bool last_repeated_ = true; ///< true if it was drawn more than once; initially true, to cache the first image
+    bool last_repeated_ = true; ///< true if the last image was repeated; initially true, to cache the first image
 };
 
 /// Cached image of the row names. The names do not change while a view is zoomed or panned, and painting a full screen

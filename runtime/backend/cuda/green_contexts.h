@@ -29,7 +29,7 @@ public:
 
     [[nodiscard]] int processors() const { return processors_; }
     /// Creates a CUstream that does not synchronise with the default stream; lower numbers have higher priority.
-    /// Destroy it like any stream, and before the share. Throws std::runtime_error with the driver's message.
+    /// Destroy the stream like any other, but before the share. Throws std::runtime_error with the driver's message.
     [[nodiscard]] void* makeStream(int priority) const;
 
 private:

@@ -37,7 +37,7 @@ public:
 
     // Mail and messages have separate queues.
     void put(Mail mail);
-    /// The oldest mail. If there is none and `waits` is set, waits for mail until the run is aborted.
+    /// The oldest mail. If there is no mail and `waits` is set, waits until mail arrives or the run is aborted.
     [[nodiscard]] std::optional<Mail> takeMail(bool waits);
 
     /// Wakes the waiting rank. Later calls return nothing.
