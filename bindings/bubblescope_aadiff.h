@@ -59,7 +59,7 @@ enum {
 /* Verdict on a mismatch, determined by further repetitions. */
 enum {
     BUBBLESCOPE_AADIFF_OPEN = 0,      /* undecided */
-    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions here agree with each other and with one of the first two */
+    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions here agree with each other and one of the first results */
     BUBBLESCOPE_AADIFF_DEVICE = 2,    /* only this rank produces different results again: suspect the hardware */
     BUBBLESCOPE_AADIFF_EVERYWHERE = 3 /* results also differ on other ranks: the code is not deterministic */
 };
@@ -180,8 +180,8 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_end_step(bubblescope_aadiff* sessi
 /* Reports an executed op. If the op is not the next one in the schedule, the step has no further checks. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_op(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                  int64_t start_ns, int64_t end_ns);
-/* Returns 1 if a check of the layer is planned in this step, which requires its inputs and first digest; otherwise 0.
- */
+/* Returns 1 if a check of the layer is planned in this step, otherwise 0. The check requires the layer's inputs and
+ * first digest. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                      int32_t layer);
 /* Lists the checks planned in this step: fills up to `count` elements of `tasks`, whose `size` must be set, and returns

@@ -31,7 +31,7 @@ protected:
         case PdmPhysicalDpiX:
         case PdmPhysicalDpiY: return kDpi;
         case PdmDevicePixelRatio: return 1;
-        default: return QPaintDevice::metric(metric); // other representations of the device pixel ratio
+        default: return QPaintDevice::metric(metric); // including other representations of the device pixel ratio
         }
     }
 

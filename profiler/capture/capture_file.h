@@ -134,7 +134,7 @@ private:
 
 /// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All processes
 /// that record into `dir` and share a clock use the first process's offset, which is stored in a file in `dir`.
-/// Otherwise, setting the wall clock between two processes' starts would shift their traces. `measured` is this
+/// Otherwise, setting the wall clock between the starts of two processes would shift their traces. `measured` is this
 /// process's own measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 

@@ -72,8 +72,8 @@ public:
     /// Number of records that wait to be drained; more than the capacity if some were overwritten. May be called by any
     /// thread; the result may be outdated.
     [[nodiscard]] std::uint64_t waiting() const {
-        const std::uint64_t read = read_.load(std::memory_order_acquire); // first, so that `read` cannot be newer than
-                                                                          // written_
+        const std::uint64_t read = read_.load(std::memory_order_acquire); // loaded first, so that `read` cannot be
+                                                                          // newer than written_
         return written_.load(std::memory_order_acquire) - read;
     }
     /// Number of records that were overwritten before they were drained. Any thread.

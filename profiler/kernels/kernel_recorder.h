@@ -54,7 +54,7 @@ public:
     /// set, all work of the process belongs to that rank.
     void recordInto(Recorder& recorder, std::optional<Rank> only);
 
-    // Call the next functions from a rank's own thread.
+    // Call the following functions on a rank's own thread.
 
     /// Assigns the calling thread to this rank.
     void addRank(Rank rank);

@@ -25,7 +25,7 @@ struct CommEvent {
     std::int32_t root = kNone;
     std::int32_t channels = 0;    ///< number of channels; for a proxy operation, its channel
     std::int32_t steps = 0;       ///< steps of a proxy operation; otherwise the depth of a group
-    bool is_send = false;         ///< direction of a proxy operation
+    bool is_send = false;         ///< true for a proxy operation that sends
     bool graph_captured = false;  ///< true if recorded into a CUDA graph instead of executed
     std::string_view function{};  ///< "AllReduce", "Send"
     std::string_view datatype{};  ///< "ncclFloat32"

@@ -18,8 +18,8 @@ namespace bubblescope::profiler {
 /// for checks and digests, peer() for transfers, layer() for checks and digests.
 ///
 /// In a ring, a record is stored as eight 64-bit words; see word() and fromWords(). The words are built with shifts
-/// instead of byte copies, so that the compiler keeps the fields of a new record in registers. Loading bytes with
-/// another access size than they were stored with would stall the processor for as long as it takes to write a record.
+/// instead of byte copies, so that the compiler keeps the fields of a new record in registers. Loading bytes with a
+/// different access size than they were stored with would stall the processor for as long as writing a record takes.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
     static constexpr std::size_t kWords = 8;

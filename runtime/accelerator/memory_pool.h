@@ -77,7 +77,7 @@ public:
     /// between steps, so that each step finds memory free at the same addresses.
     void settle();
 
-    /// Bytes currently in use, in full size classes; peak() is the maximum so far.
+    /// Bytes currently in use, rounded up to size classes; peak() is the maximum so far.
     [[nodiscard]] std::int64_t inUse() const;
     [[nodiscard]] std::int64_t peak() const;
     /// Bytes allocated from the device; at least the peak.

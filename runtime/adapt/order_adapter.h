@@ -22,12 +22,12 @@ struct OrderChange {
     TimeNs expected{0}; ///< mean step time of the new order, given the same times
 };
 
-/// Chooses a better order for the ranks of a running job. After each step it compares several orders, using the times
-/// measured in the last steps: the original order, an order in which ranks choose their ops by readiness, and an order
-/// that searchOrder() found for the mean times. It changes to another order only if that order is shorter by more than
-/// 1.5 % on average and not longer in any step. It returns to the original order as soon as doing so does not lengthen
-/// the mean step. No order stores more activations on a rank than the fullest rank of the original order does, or than
-/// the policy allows.
+/// Chooses a better order for the ranks of a running job. After each step, the adapter compares several orders, using
+/// the times measured in the last steps: the original order, an order in which ranks choose their ops by readiness, and
+/// an order that searchOrder() found for the mean times. The adapter changes to another order only if that order is
+/// shorter by more than 1.5 % on average and not longer in any step. The adapter returns to the original order as soon
+/// as doing so does not lengthen the mean step. No order stores more activations on a rank than the fullest rank of the
+/// original order does, or than the policy allows.
 ///
 /// Searches run in a separate thread while the job continues. For one thread.
 class OrderAdapter {

@@ -28,8 +28,8 @@ struct ShippedLayer {
 };
 
 /// Passes layers between ranks that execute each other's computations. Questions decide a verdict and require an
-/// answer; offers fill idle time and require none. Ranks have their global numbers. Each function is called on the
-/// thread of the rank that it names or concerns.
+/// answer; offers fill idle time and require none. Ranks are identified by their global numbers. Each function is
+/// called on the thread of the rank that it names or concerns.
 class CheckBroker {
 public:
     /// A layer to be executed by a rank that is not excluded, and that rank's answer.

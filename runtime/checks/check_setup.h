@@ -42,7 +42,7 @@ public:
     const bool chooses_steps;
     /// True if ops are delayed until their times in the plan, so that the idle time of a step is contiguous.
     const bool holds;
-    /// The broker of the ranks of this process. Replace it before the run if ranks of other processes can be asked.
+    /// The broker of the ranks of this process. Replace this before the run if ranks of other processes can be asked.
     std::unique_ptr<CheckBroker> broker;
     /// Writes a mismatch of a rank, given by its global number, into that rank's trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;

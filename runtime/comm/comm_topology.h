@@ -58,7 +58,7 @@ public:
     /// References must outlive it.
     CommTopology(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank);
 
-    /// The rank in its pipeline.
+    /// The rank's number in its pipeline.
     [[nodiscard]] Rank rank() const { return place_.rank; }
     [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }

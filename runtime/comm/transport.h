@@ -44,7 +44,7 @@ struct Activity {
 struct HostLoad {
     int ranks = 1; ///< number of ranks on the machine, including this one
     int busy = 0;  ///< number of other ranks that are in an op or a check
-    int cores = 1; ///< number of cores that these ranks may use
+    int cores = 1; ///< number of cores that the ranks may use
 
     /// True if there are more ranks than cores.
     [[nodiscard]] bool coresAreShort() const { return ranks > cores; }

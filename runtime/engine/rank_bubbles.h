@@ -20,7 +20,7 @@ public:
     void beginStep();
     /// Call this when the rank has sent everything before the op at `index` and is about to wait for that op's input.
     void before(std::size_t index);
-    /// Reports that all inputs of the op at `index` had arrived at `ready`; 0 if the op has no inputs.
+    /// Reports that all inputs of the op at `index` had arrived at `ready`, which is 0 if the op has no inputs.
     void inputsReady(std::size_t index, TimeNs ready);
     /// Call this when all ranks have reached the barrier after the step's ops, at time `met`.
     void opsDone(TimeNs met);

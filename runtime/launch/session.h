@@ -36,7 +36,7 @@ public:
     /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
-    /// Ends all processes of the job immediately, with this exit code. Use it if the other processes cannot be
+    /// Ends all processes of the job immediately, with this exit code. Use this if the other processes cannot be
     /// notified.
     [[noreturn]] virtual void abort(int exit_code);
 

@@ -36,7 +36,7 @@ struct LiveAlert {
     live::LiveRank rank;
     live::StreamReceiver::SenderNews sender;
     std::string text;
-    std::optional<int> resolved_at; ///< number of the step after which the alert ended; none while it is open
+    std::optional<int> resolved_at; ///< number of the step after which the alert ended; none while the alert is open
 };
 
 /// Time from the end of an op to the arrival of its record; zero if unknown.

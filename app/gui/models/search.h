@@ -28,7 +28,7 @@ struct SearchHit {
 [[nodiscard]] std::vector<SearchHit> search(const Session& session, const QString& text, int current_step,
                                             std::size_t max_hits, std::stop_token stop = {});
 
-/// Finds counters on lines of these ranks whose names contain all of `words`, which must be in lower case.
+/// On lines of these ranks, finds counters whose names contain all of `words`, which must be in lower case.
 [[nodiscard]] std::vector<SearchHit> countersNamed(const Session& session, const std::vector<std::string>& words,
                                                    const std::vector<RowFilter::Span>& ranks);
 

@@ -14,7 +14,7 @@
 
 namespace bubblescope::gui {
 
-/// Fills a rectangle with the hatching for idle time. Sharp at any device pixel ratio; vector formats get lines.
+/// Fills a rectangle with hatching for idle time. Sharp at any pixel ratio; drawn as lines in vector formats.
 void fillHatched(QPainter& painter, const QRectF& rect, const Theme& theme, double device_pixel_ratio);
 [[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 

@@ -16,7 +16,7 @@ public:
     PeerComm& operator=(const PeerComm&) = delete;
     virtual ~PeerComm() = default;
 
-    /// Queue on the stream a transfer to or from another member. Call them only within a group of the library, on one
+    /// Queue a transfer to or from another member on the stream. Call these only within a group of the library, on one
     /// stream at a time, and only when the communicator is ready. The n-th send from one member to another matches the
     /// n-th receive at the other member and must have the same size.
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
