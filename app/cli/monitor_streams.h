@@ -34,7 +34,7 @@ struct StreamOptions {
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
     /// Sends the content of the folders to the collector until the run ends, the user stops the program, or the
-    /// collector is unreachable for `patience` (10 × `patience` if it was reached before).
+    /// collector is unreachable for `patience` (10 × `patience` if the collector was reached before).
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower, TimeNs patience) const;
 };
 

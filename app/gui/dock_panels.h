@@ -59,7 +59,7 @@ public:
     void showRange() { bringUp(range_); }
     void showStacks() { bringUp(stacks_); }
     /// Shows the panel of a watched run while the tab of that run is selected, unless the user closed the panel there.
-    /// Opens the panel before the first steps arrive, because they may take a while. Must be called for each snapshot
+    /// Opens the panel before the first steps arrive, because these may take a while. Must be called for each snapshot
     /// and when the tab changes.
     void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }

@@ -80,7 +80,7 @@ public:
     /// earlier.
     [[nodiscard]] ComparePanel::Choices runsToCompare(bool recent) const;
 
-    /// Saves the state of the views for the selected tab before they are recreated. The next function restores it.
+    /// Saves the state of the views for the selected tab before the views are recreated. The next function restores it.
     void saveViews();
     void restoreViews();
 

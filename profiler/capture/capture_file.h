@@ -69,7 +69,7 @@ public:
 
     /// Writes all data added since the last flush. Immediately before writing, calls `before` with the length of the
     /// file after the write. Calls `on_part` when a new part replaces a full one, so that open ranges can be written
-    /// again. Error: Run, naming the file; the data is kept, and the next flush retries it first.
+    /// again. Error: Run, naming the file; the data is kept, and the next flush writes it first.
     using BeforeWrite = std::function<void(std::int64_t length)>;
     [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
     /// True if the data of a failed flush must be written before newer data.

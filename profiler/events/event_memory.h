@@ -19,8 +19,8 @@ namespace bubblescope::profiler {
 /// thread can use the whole mapping in a burst, and many threads together cannot use more. Pages are touched only when
 /// used. Another process may map the same memory, so that its content survives when this process is killed.
 ///
-/// The content is valid at any instant. Readers check it nevertheless, because the process may have overwritten it with
-/// garbage.
+/// The content is valid at any instant. Readers check the content nevertheless, because the process may have
+/// overwritten it with garbage.
 namespace event_memory {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;

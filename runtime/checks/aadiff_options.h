@@ -24,9 +24,9 @@ struct AadiffOptions {
     double margin = 0.1;                ///< safety margin, as a fraction of a check's cost: overruns within this margin
                                         ///< do not delay the step
     std::optional<std::int64_t> memory; ///< maximum memory of a rank's checks in bytes; none = no limit
-    /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; it applies separately to copying
-    /// data for repetitions, and to digests. If checks would exceed this limit, fewer steps are checked. 1 = every
-    /// step.
+    /// Maximum time of checks as a fraction of the ops' time, if ops are not paced; the limit applies separately to
+    /// copying data for repetitions, and to digests. If checks would exceed this limit, fewer steps are checked. 1 =
+    /// every step.
     double cost = 1;
     bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
     bool elsewhere = true; ///< true if other ranks repeat layers too; requires ranks that are threads of one process

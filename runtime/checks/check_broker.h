@@ -70,7 +70,7 @@ public:
     [[nodiscard]] virtual std::shared_ptr<Question> nextQuestion(Rank rank) = 0;
     virtual void answer(const std::shared_ptr<Question>& question) = 0;
     /// The reply to a question that was asked before the end of this step. The broker discards the question if the
-    /// reply is Answered or Never. If all ranks of the broker make this call, it may wait until `ended` is set.
+    /// reply is Answered or Never. If all ranks of the broker make this call, the call may wait until `ended` is set.
     [[nodiscard]] virtual Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) = 0;
 
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.

@@ -12,12 +12,12 @@ namespace bubblescope::runtime {
 ///
 /// If the clock is paced, the device is emulated. An op begins when its input has arrived and the
 /// device is free, both on the emulated clock, and ends after its nominal time. The host computes
-/// during that time, then holds the rank until the op's end. Hosts are not punctual, because
-/// threads wake late and share cores. As long as the computation ends within the tolerance after
-/// the nominal end, the emulated times do not change, so lateness does not accumulate from op to
-/// op. If the computation takes longer, the op ends when the host has finished. If the host sleeps
-/// too long after the computation, the op does not become longer, because its result already
-/// exists; only the next op is delayed. An op without a nominal time takes the host's time.
+/// during that time, then blocks the rank until the op's end. Hosts are not punctual, because threads wake late
+/// and share cores. As long as the computation ends within the tolerance after the nominal end, the emulated times
+/// do not change, so lateness does not accumulate from op to op. If the computation takes longer, the op ends when
+/// the host has finished. If the host sleeps too long after the computation, the op does not become longer,
+/// because its result already exists; only the next op is delayed. An op without a nominal time takes the host's
+/// time.
 ///
 /// If the clock is not paced, every op takes the host's time.
 ///
@@ -29,7 +29,7 @@ public:
         bool moved = false; ///< true if the computation exceeded the tolerance, so that `time` is the host's time
     };
 
-    /// Without a tolerance the clock is not paced. If `aborted` becomes true, a hold ends early.
+    /// Without a tolerance the clock is not paced. If `aborted` becomes true, blocked calls return early.
     DeviceClock(HostClock& host, std::optional<TimeNs> tolerance, const std::atomic<bool>& aborted)
         : host_(host), tolerance_(tolerance), aborted_(aborted) {}
 
@@ -45,7 +45,7 @@ public:
     /// Marks the device as unused for the next `time`, measured on the ops' clock.
     void pause(TimeNs time);
 
-    /// Holds the calling thread until the host's clock shows `time`.
+    /// Blocks the calling thread until the host's clock shows `time`.
     void sleepUntil(TimeNs time);
 
     /// The start of an op whose input arrives at `arrival`.
@@ -56,8 +56,8 @@ public:
     /// together, call this after the computation of each op; the last call returns the end of all these ops.
     End end(TimeNs begin, TimeNs nominal);
 
-    /// Holds the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of the
-    /// host; 0 if the op took the host's time.
+    /// Blocks the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of
+    /// the host; 0 if the op took the host's time.
     TimeNs hold(TimeNs begin, TimeNs nominal);
 
 private:

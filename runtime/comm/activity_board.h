@@ -28,7 +28,7 @@ public:
 
     /// This process's entry. Must be called by one thread at a time.
     void write(const Activity& activity) noexcept;
-    /// The last entry of a rank; nothing if it is missing. Times are on the machine's shared clock.
+    /// The last entry of a rank; nothing if the entry is missing. Times are on the machine's shared clock.
     [[nodiscard]] std::optional<Activity> read(Rank rank) const noexcept;
     /// Number of other ranks on the board that keep a core busy.
     [[nodiscard]] int othersBusy() const noexcept;

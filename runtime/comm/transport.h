@@ -53,7 +53,7 @@ struct HostLoad {
 };
 
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on several
-/// hosts. Only the rank's thread uses it, except for fail() and ended(), which any thread may call.
+/// hosts. Only the rank's thread may call the functions, except for fail() and ended(), which any thread may call.
 ///
 /// If fail() is called anywhere, or if a rank dies or hangs, the run ends early for all ranks together. From then on no
 /// call waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
@@ -77,8 +77,8 @@ public:
     /// Waits for the message; returns nothing if the run has ended.
     [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
 
-    /// The send time of a message that receive() would return without waiting; nothing if it would wait or the time is
-    /// unknown. Never waits.
+    /// The send time of a message that receive() would return without waiting; nothing if receive() would wait or the
+    /// time is unknown. Never waits.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) { return {}; }
     /// True if the message has arrived and satisfies `is`; false if that is unknown. Never waits.
     [[nodiscard]] virtual bool arrived(Rank /*from*/, const MessageKey& /*key*/,

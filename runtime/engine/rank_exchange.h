@@ -18,14 +18,14 @@ public:
     /// Call this before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
     /// Waits for the input from the neighbouring stage. Returns nothing if the op needs no input. If `holds` is set in
-    /// a run that is not paced, an injected delay holds the rank; otherwise the result's time may be in the future.
+    /// a run that is not paced, an injected delay blocks the rank; otherwise the result's time may be in the future.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
     /// Sends an op's output to the neighbouring stage, if the op has an output.
     void sendOutput(const Op& op, Message message);
 
     /// Sends the gradients of the rank's stages to their copies, and adds the gradients from the copies in the order of
-    /// DataPlan. Returns the sum over all copies for each chunk. `ready` is raised to the arrival time of the last
-    /// gradients.
+    /// DataPlan. Returns the sum over all copies for each chunk. `ready` is set to the arrival time of the last
+    /// gradients if that is later.
     [[nodiscard]] std::vector<Tensor> sumGradients(RankStages& stages, const Op& op, TimeNs& ready);
 
     /// Waits for all ranks; returns the latest of their times.

@@ -60,7 +60,7 @@ private:
     void applyGradients(const std::vector<Tensor>& sums, TimeNs ready, TimeNs nominal);
     /// Waits for the rank's device; returns the time at which the rank has finished all work that it has begun.
     [[nodiscard]] TimeNs finish();
-    /// Holds the rank until the ops have ended, then records them. `exposed` is the time that the ops waited for sums.
+    /// Blocks the rank until the ops have ended, then records them. `exposed` is the time that the ops waited for sums.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
                        TimeNs exposed);
     void countOps(std::size_t ops);

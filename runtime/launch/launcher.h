@@ -23,7 +23,7 @@ using Environment = std::function<const char*(const char* name)>;
 [[nodiscard]] std::optional<Launched> launchedAs(); ///< uses this process's environment
 
 /// Index of this process among the job's processes on its host, which determines its GPU; nothing if no launcher sets
-/// it.
+/// the index.
 [[nodiscard]] std::optional<int> rankOnHost(const Environment& environment);
 [[nodiscard]] std::optional<int> rankOnHost();
 

@@ -51,7 +51,7 @@ private:
 /// True if this program supports jobs with several processes.
 [[nodiscard]] bool builtWithMpi();
 
-/// Holds MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
+/// Keeps MPI initialised, from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
 [[nodiscard]] Result<std::unique_ptr<LaunchSession>> startMpi();
 
 } // namespace bubblescope

@@ -14,8 +14,8 @@ struct TcpJob {
     int size = 1;
     std::string host; ///< host of rank 0
     int port = 0;     ///< port on which rank 0 listens until all processes have connected
-    /// A secret shared only by the processes of one job; each process proves that it has the secret. By default it is
-    /// the launcher's job id, which keeps other jobs out but can be guessed.
+    /// A secret shared only by the processes of one job; each process proves that it has the secret. By default, the
+    /// secret is the launcher's job id, which keeps other jobs out but can be guessed.
     std::string token;
     bool guessable = false;
 };

@@ -14,8 +14,8 @@ namespace bubblescope::runtime {
 
 /// A part of a layer of a GptStage with copies of its inputs. The part is repeated on the queue of its rank's checks.
 /// On a device that shares the host's memory, the part can also copy its weights. Other threads or, after
-/// serialisation, other processes can then execute it. On other devices, the part stays with its rank: the ranks of one
-/// process share a device, so another rank could not detect more faults than this rank.
+/// serialisation, other processes can then execute the part. On other devices, the part stays with its rank: the ranks
+/// of one process share a device, so another rank could not detect more faults than this rank.
 template <class T>
 class CapturedGptLayer final : public ReexecutableLayer {
     std::shared_ptr<ComputeQueue> queue_; // first member, because it must outlive all buffers

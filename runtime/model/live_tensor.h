@@ -53,8 +53,8 @@ struct ShownTensor {
     }
 };
 
-/// A tensor that has just been computed, on the host or a device. Valid during a call. On a device, operations on it
-/// are queued after its computation.
+/// A tensor that has just been computed, on the host or a device. Valid during a call. On a device, operations on the
+/// tensor are queued after its computation.
 class LiveTensor {
 public:
     LiveTensor() = default;

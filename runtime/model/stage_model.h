@@ -47,8 +47,8 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
-    // Call these functions between F and I of a piece, which must be a complete micro-batch. They offload the data that
-    // F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).
+    // Call these functions between F and I of a piece, which must be a complete micro-batch. The functions offload the
+    // data that F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).
     virtual void offload(Piece piece) { cannotMove(piece); }
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }

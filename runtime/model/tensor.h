@@ -64,8 +64,8 @@ struct DeviceArrival {
     Buffer stamp;             ///< 8 bytes with the device's time at `end`; only in paced runs
 };
 
-/// A matrix in the memory of a rank's device: one row per token, or a column of gradients. Work on it is queued on the
-/// device in the order of the calls; only toHost() waits for the work.
+/// A matrix in the memory of a rank's device: one row per token, or a column of gradients. Work on the matrix is queued
+/// on the device in the order of the calls; only toHost() waits for the work.
 class DeviceArray {
 public:
     DeviceArray(std::shared_ptr<ComputeQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols,

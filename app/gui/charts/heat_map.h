@@ -21,7 +21,7 @@ public:
     struct Cell {
         enum class State : std::uint8_t { Empty, Bad, Value, Slow };
         State state = State::Empty;
-        double value = 0; ///< from 0 (best) to 1 (worst); in Slow cells, 1 is drawn in the colour for bad values
+        double value = 0; ///< from 0 (best) to 1 (worst); in state Slow, 1 is drawn in the colour for bad values
         QString text;
         QString explanation;
     };

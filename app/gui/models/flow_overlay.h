@@ -52,7 +52,7 @@ public:
     /// Transfers of an op's inputs and outputs; for a transfer, only the transfer itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
     /// The critical path of the step. Until the diagnosis of the step is available, the captions here and in causeOf()
-    /// state that it is pending.
+    /// state that the diagnosis is pending.
     [[nodiscard]] const Path& criticalPath();
     /// Ops and transfers on all ranks that belong to the micro-batch of the given op or transfer.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);

@@ -28,7 +28,7 @@ class AccountingPanel : public QWidget {
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the chart if the panel is hidden, and returns it.
+    /// Updates the chart if the panel is hidden, and returns the chart.
     [[nodiscard]] BarChart& chart();
 
 private:

@@ -24,7 +24,7 @@ class AnomalyPanel : public QWidget {
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the table if the panel is hidden, and returns it.
+    /// Updates the table if the panel is hidden, and returns the table.
     [[nodiscard]] QTableView& table();
     /// Selects the finding at this index of the report.
     void choose(std::size_t finding);

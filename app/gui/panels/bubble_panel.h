@@ -23,7 +23,7 @@ class BubblePanel : public QWidget {
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Updates the table if the panel is hidden, and returns it.
+    /// Updates the table if the panel is hidden, and returns the table.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 

@@ -53,13 +53,13 @@ public:
     void setChoices(std::function<Choices()> choices) { choices_ = std::move(choices); }
     /// Opens a dialog to choose the other run.
     void choose();
-    /// Loads the other run in the background; a later call cancels it. Requires an open trace. For traces without a
-    /// pipeline, compares the activity of the devices.
+    /// Loads the other run in the background; a later call cancels the load. Requires an open trace. For traces without
+    /// a pipeline, compares the activity of the devices.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
     [[nodiscard]] SavedComparison state() const;
-    /// Restores the state for the current session; restarts the comparison if it was incomplete. An empty state clears
-    /// the panel.
+    /// Restores the state for the current session; restarts an incomplete comparison. An empty state clears the
+    /// panel.
     void restore(const SavedComparison& saved);
 
 signals:

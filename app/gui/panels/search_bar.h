@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 /// Search field over the timeline, with a list of results. Accepts names, locations such as "rank 3", and queries (see
 /// parseOpQuery()). Searches in the background while the user types. The arrow keys select a result, Return shows it,
 /// and Escape closes the bar. All results of a query are marked on the timeline until the selection is cleared. step()
-/// iterates over them, even while the bar is closed.
+/// iterates over the results, even while the bar is closed.
 class SearchBar : public QFrame {
     Q_OBJECT
 

@@ -43,8 +43,8 @@ __device__ inline float fastOnePlusTanh(float x) {
 }
 #endif
 
-/// tanh x; NaN stays NaN. On a host it is accurate to 5 units in the last place. On a GPU the absolute error is below
-/// 1e-6 even for small results, so use it only where the result is added to 1, as in GELU and its derivative.
+/// tanh x; NaN stays NaN. On a host, the result is accurate to 5 units in the last place. On a GPU the absolute error
+/// is below 1e-6 even for small results, so use it only where the result is added to 1, as in GELU and its derivative.
 BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x) - 1.0F;

@@ -100,7 +100,7 @@ struct NeighboursRoom {
 /// Visits a kernel's arrays without any effect; visitors that handle only some arrays inherit these functions for the
 /// others.
 struct PassOverArrays {
-    int used = 0; ///< index of the next free place in the room
+    int used = 0; ///< index of the next free register
 
     template <class T>
     __device__ void read(T*& /*array*/) {
@@ -126,7 +126,7 @@ struct PassOverArrays {
     __device__ void readOfRow(T*& /*array*/) {}
 };
 
-/// Fills a room with the elements that a kernel reads, starting at index `at` of its arrays.
+/// Fills registers with the elements that a kernel reads, starting at index `at` of its arrays.
 struct FetchElements : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t at;
@@ -152,7 +152,7 @@ struct FetchElements : PassOverArrays {
     }
 };
 
-/// Fills a room with the per-column data that a kernel reads, starting at `column`.
+/// Fills registers with the per-column data that a kernel reads, starting at `column`.
 struct FetchColumns : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t column;
@@ -167,7 +167,7 @@ struct FetchColumns : PassOverArrays {
     }
 };
 
-/// Points a kernel's arrays to a room, so that index 0 is the room's first element.
+/// Points a kernel's arrays to registers, so that index 0 is the first element read.
 struct PointToRoom {
     NeighboursRoom& room;
     std::int64_t row = 0;

@@ -45,7 +45,7 @@ private:
 
 /// Matrix products on one GPU, bit-identical for equal shapes. The algorithm is chosen once per shape, among those that
 /// need only a fixed workspace and do not split sums between blocks. The choice does not depend on whether the product
-/// is added to previous content, or on the number of processors that it may use.
+/// is added to previous content, or on the number of processors that the product may use.
 class Products {
     class Setup;
     using Key =

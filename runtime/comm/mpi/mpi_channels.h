@@ -174,7 +174,7 @@ struct MpiTransportConfig {
 [[nodiscard]] Status checkMpiThreads();
 
 /// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
-/// communicator must open it together. Error: Run if MPI lacks a required feature.
+/// communicator must open the transport together. Error: Run if MPI lacks a required feature.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime
