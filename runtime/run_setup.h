@@ -32,8 +32,8 @@ class Transport;
 /// without checks compiles no_checks.cpp instead of run_checks.cpp.
 class RunChecks {
 public:
-    /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless that is null. Returns null for a
-    /// run without checks. Reference arguments must outlive the result. Errors: see studyAadiff(); Usage, if the
+    /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless `recorder` is null. Returns null
+    /// for a run without checks. Reference arguments must outlive the result. Errors: see studyAadiff(); Usage, if the
     /// program was built without checks.
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);

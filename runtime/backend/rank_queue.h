@@ -115,8 +115,8 @@ public:
 
     /// The rank's current streams. New ones come last.
     [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
-    /// Adds a stream other than the queue's own on which work for the rank runs, such as a link's stream. Call this on
-    /// this rank's thread, between steps.
+    /// Adds another stream on which work for the rank runs, such as a link's stream. Call this on this rank's thread,
+    /// between steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
     void removeStream(Accelerator::Stream stream);
 

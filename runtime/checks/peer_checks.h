@@ -18,8 +18,8 @@ public:
     /// Reference arguments must outlive the object.
     PeerChecks(CheckContext& context, const ReexecutionCosts& costs) : context_(context), costs_(costs) {}
 
-    /// Registers a mismatch on this rank whose layer can be repeated. If there are other ranks, they decide the verdict
-    /// at the end of a later step.
+    /// Registers a mismatch on this rank, in a layer that can be repeated. If there are other ranks, they decide the
+    /// verdict at the end of a later step.
     void settleLater(CheckRecord record, const CapturedLayer& layer, TimeNs nominal);
 
     /// Offers a layer to a rank with idle time.

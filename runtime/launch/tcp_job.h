@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// A process of a job whose processes find each other over TCP, described by the launcher's variables.
+/// A process, described by the launcher's variables, of a job whose processes find each other over TCP.
 struct TcpJob {
     int rank = 0;
     int size = 1;

@@ -22,7 +22,7 @@ namespace bubblescope::runtime {
 ///
 /// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transit, and the optimizer's
 /// step. The optimizer's step runs when no activations are held. That step needs two more copies of the gradients, and
-/// three more for each other copy of the model that exchanges gradients with it.
+/// three more per other copy of the model with which gradients are exchanged.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

@@ -109,7 +109,7 @@ public:
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
     /// Numbers of the replicas, ascending but not necessarily consecutive.
     [[nodiscard]] const std::vector<int>& replicas() const { return replicas_; }
-    /// Line of a rank in a step, which is an index in Run::steps; −1 if there is none.
+    /// Line of a rank in a step, given by its index in Run::steps; −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
     /// Line of a rank in the replica with this number.

@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Functions for navigating between items, which return an empty item if there is no such item.
+/// Functions that navigate between items. Their result is empty if there is no such item.
 
 /// Op after (`direction` +1) or before (−1) the item on the same rank, across steps. For bubbles and transfers, the
 /// nearest op in that direction. For slices on lines without ops, the next slice in the same row.
@@ -61,7 +61,7 @@ struct CounterLine {
 /// One entry per counter in Trace::counters().
 [[nodiscard]] std::vector<CounterLine> counterLines(const Session& session);
 
-/// Item for a check, which is an index in CheckLog::checks. Empty if the check did not run in a step of the run.
+/// Item for a check, given by its index in CheckLog::checks. Empty if the check did not run in a step of the run.
 [[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
 
 /// Check that represents a cell of the coverage table: the first mismatch or, without mismatches, the latest completed

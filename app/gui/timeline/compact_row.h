@@ -16,7 +16,7 @@ public:
     /// The visible compact rows. At every zoom, each pixel column shows the shares of the rank's activities during that
     /// time. Empty unless rows are compact.
     [[nodiscard]] static StackRows compact(const GeometryInput& input);
-    /// Strips in the headers of folded groups, which show the mean of the group's lines. In wide views of large groups,
+    /// Strips that show, in the header of a folded group, the mean of the group's lines. In wide views of large groups,
     /// strips are computed for several pixels at a time.
     [[nodiscard]] static StackRows strips(const GeometryInput& input);
 
