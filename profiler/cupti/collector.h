@@ -113,7 +113,7 @@ public:
     [[nodiscard]] bool isOn() const { return on_; }
 
     /// Makes CUPTI deliver the buffers that contain only complete records, or all buffers if `forced`. Must not be
-    /// called by CUPTI's threads, nor while holding a lock that its callbacks take.
+    /// called by CUPTI's threads, or while holding a lock that CUPTI's callbacks take.
     void flush(bool forced = false);
     /// Decodes the buffers delivered since the last call, and adds the number of lost records to `counts`. Times are
     /// CLOCK_MONOTONIC. A record has no external id if the id is delivered later; see externalOf(). Not thread-safe.

@@ -38,8 +38,8 @@ public:
     }
 };
 
-/// A part of a layer with all inputs needed to compute it again. The part can be repeated any number of times without
-/// side effects, with the same code, inputs and probe calls.
+/// A part of a layer with all inputs needed to compute it again. Each repetition runs the same code on the same inputs,
+/// makes the same probe calls, and has no side effects.
 class ReexecutableLayer {
 public:
     ReexecutableLayer() = default;

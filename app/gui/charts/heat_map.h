@@ -27,7 +27,7 @@ public:
     };
     /// `cells` are in row-major order.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
-    /// Labels in the legend for State::Slow: the best and the worst value. If both are empty, the legend is hidden.
+    /// Labels in the legend for State::Slow: the best and the worst value. If `best` is empty, the legend is hidden.
     void setScale(QString best, QString worst);
     /// Title of the columns, shown above the row names.
     void setColumnAxis(QString name);

@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 /// Alerts of a watched run with a common cause: a slow rank or link, a device that computes wrong results, or a process
 /// that is late or lost. Alerts about consequences, such as longer steps, belong to the cause that explains them.
 struct LiveCause {
-    std::string identity;                 ///< does not change between snapshots of one cause
+    std::string identity;                 ///< identifies the cause across snapshots
     std::vector<const LiveAlert*> alerts; ///< alerts in the snapshot; the alert that describes the cause best is first
     int first = 0;                        ///< number of the step in which the cause started
     std::optional<int> last;              ///< step number after which the cause ended; none while an alert is open

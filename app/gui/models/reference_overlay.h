@@ -24,7 +24,7 @@ inline constexpr std::size_t kOpChangeCount = 5;
 /// A symbol that supplements the colour, such as "▲" for longer ops. Empty for equal ops.
 [[nodiscard]] QString opChangeSign(OpChange change);
 
-/// Changes of all ops of a step.
+/// The changes in all ops of a step.
 class OpChanges {
 public:
     /// An op is moved if a different op precedes it on its rank, and longer or shorter if its duration differs by at
