@@ -15,7 +15,7 @@
 
 namespace bubblescope::cli {
 
-/// Sends the data that a running job writes into a folder to a monitor at another address. A separate thread, which
+/// Sends data to a monitor at another address while a running job writes it into a folder. A separate thread, which
 /// receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:

@@ -78,7 +78,7 @@ public:
     /// Number of the device's processors; 0 if unknown.
     [[nodiscard]] virtual int processors() const { return 0; }
     /// Divides the device into equal parts: work on a part's streams runs only on that part's processors. Memory and
-    /// events are shared, and results are bit-identical. Error: Run, with the reason, if the device cannot be divided.
+    /// events are shared, and results do not change. Error: Run, with the reason, if the device cannot be divided.
     [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
         return runError("this device cannot be partitioned");
     }

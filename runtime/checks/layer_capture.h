@@ -39,7 +39,7 @@ public:
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// On a device: repeats, twice each, the layers that could not be repeated within their op; see tryTwice().
+    /// On a device: repeats layers twice if they could not be repeated within their op; see tryTwice().
     void tryOnDevice(IdleClock& clock);
 
 private:

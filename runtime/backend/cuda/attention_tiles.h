@@ -279,7 +279,7 @@ __device__ void takeTurnedRight(unsigned (&words)[4], const unsigned* tile, int 
 #endif
 }
 
-/// The products of a warp's rows and the rows of a tile.
+/// The products of a warp's rows with the rows of a tile.
 template <int kWidth, int kStrips, int kColumns>
 __device__ void multiplyRows(float (&products)[kStrips][kColumns][4], const unsigned (&left)[kStrips][kWidth / 16][4],
                              const unsigned* tile, const TilePlace& place) {
