@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime {
 
-/// Converts a device's events to host time, for all ranks on one device. Devices only measure the time between two
+/// Converts a device's events to host time, for all ranks on one device. Devices can only measure the time between two
 /// events, so a reference event is recorded on an idle stream between two readings of the host's clock. Several
 /// attempts are made, and the attempt with the closest readings is used. The measurement is repeated in every step, so
 /// that neither clock drift nor the coarse resolution of long intervals matters. All ranks use the same reference

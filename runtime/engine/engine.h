@@ -36,7 +36,7 @@ struct RunOrder {
 struct EngineConfig {
     Schedule schedule; ///< must be valid; trailing optimizer ops are ignored, as each step ends with an optimizer
                        ///< op
-    /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine only executes the actions on
+    /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine executes only the actions on
     /// activations; it sends, receives and reduces according to its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
     int steps = 3;
