@@ -12,11 +12,11 @@
 namespace bubblescope {
 
 /// Forecasts the length of a rank's next bubble as the shortest of the recent bubbles at the same place in the step.
-/// Does not use the mean, because a check that ends too late delays all ranks. Lengths may be measured from any
-/// moment that is the same in every step, such as the step's start. Not thread-safe.
+/// Does not use the mean, because a check that ends too late delays all ranks. Lengths may be measured from any fixed
+/// point of the step, such as its start. Not thread-safe.
 class BubbleForecast {
 public:
-    static constexpr std::size_t kLast = 8; ///< number of recent bubbles that are compared per place
+    static constexpr std::size_t kLast = 8; ///< number of recent bubbles to compare per place
 
     void add(std::size_t place, TimeNs length) {
         if (place >= last_.size()) last_.resize(place + 1);
@@ -30,7 +30,7 @@ public:
         return *std::ranges::min_element(last_[place]);
     }
 
-    /// Checks use this part of the forecast, because the next bubble may be even shorter.
+    /// Checks use only this fraction of the forecast (4 of 5 parts), because the next bubble may be even shorter.
     static constexpr std::int64_t kUsedParts = 4;
     static constexpr std::int64_t kParts = 5;
     [[nodiscard]] static constexpr TimeNs usable(TimeNs length) { return length * kUsedParts / kParts; }

@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// Interval in steps at which to do work that costs `cost`: `least` times a power of two, up to 1,024, such that the
-/// mean cost per step is at most `allowed`.
+/// Interval, in steps, between repetitions of work that costs `cost`: `least` times the smallest power of two for which
+/// the mean cost per step is at most `allowed`; the interval is limited to about 1,024.
 [[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
     constexpr int kLongest = 1024;
     int interval = least;
@@ -22,12 +22,12 @@ namespace bubblescope {
 }
 
 /// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
-/// share of the time on average. The first steps all do the work, to measure its cost; after that, only multiples of a
-/// power of two do it. Ranks and runs that do the work rarely therefore do it in steps in which the others do it, too.
-/// Not thread-safe; the caller supplies all times.
+/// share of the time on average. Each of the first steps does the work, to measure its cost; after that, only steps
+/// whose number is a multiple of a power of two do. Ranks and runs with a long interval therefore use steps that those
+/// with a shorter one use, too. Not thread-safe; the caller supplies all times.
 class CheckCost {
 public:
-    static constexpr int kTried = 4; ///< number of steps at the start that all do the work; step 0 is a warm-up
+    static constexpr int kTried = 4; ///< number of initial steps, each of which does the work; step 0 is a warm-up
 
     /// With a `share` of 1 or more, every step does the work.
     explicit CheckCost(double share) : share_(share) {}
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] bool done() const { return done_; }
     /// Records that the work took `time` within an op of the current step.
     void spend(TimeNs time) { spent_ += time; }
-    /// Interval in steps between two steps that do the work.
+    /// Number of steps from one step that does the work to the next.
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -57,8 +57,8 @@ private:
         interval_ = intervalFor(of_one, allowed, 1);
     }
 
-    /// Assumed maximum ratio of the step's delay to the time added to one rank's ops: ranks wait for each other in
-    /// turn, and the work evicts the ops' data from caches.
+    /// Assumed maximum ratio of the step's delay to the time added to one rank's ops; it exceeds 1 because ranks wait
+    /// for each other in turn and the work evicts the ops' data from caches.
     static constexpr double kOthers = 4;
     static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;

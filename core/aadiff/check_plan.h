@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// The checks that fit into the bubbles of a recorded run. Intervals are on the clock of the run's steps.
+/// The checks that fit into the bubbles of a recorded run. Intervals use the clock of the run's steps.
 struct CheckPlan {
     /// A bubble in which checks can run.
     struct Place {

@@ -24,7 +24,7 @@
 
 namespace bubblescope {
 
-/// A layer in an op of the current step: the unit of a check.
+/// One layer of one op in the current step: the smallest unit that a check covers.
 struct LayerOp {
     Op op;
     int layer = 0; ///< in its stage
@@ -57,10 +57,10 @@ struct CheckedStep {
 /// Schedules the checks of one rank of a pipeline whose ops the caller executes and reports: chooses which ops to
 /// re-execute in bubbles, compares digests, and determines verdicts.
 ///
-/// The plan is the same as that of `aadiff plan` for the ops as executed, and no op is delayed. A check is requested in
-/// its planned bubble, or in a later bubble of the same step, if the time left in the bubble is sufficient. The time
-/// left is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use
-/// from one thread at a time; the caller supplies all times.
+/// The plan equals that of `aadiff plan` for the executed ops, and no op is delayed. A check is requested in its
+/// planned bubble, or in a later bubble of the same step, if the time left in the bubble is sufficient. The time left
+/// is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use from one
+/// thread at a time; the caller supplies all times.
 class CheckSession {
 public:
     struct Config {
@@ -69,7 +69,7 @@ public:
         int replicas = 1;
         int tensor_ranks = 1;
         std::vector<int> layers;          ///< number of layers in each chunk of the rank
-        bool layers_of_model = true;      ///< records number layers across the model rather than per stage
+        bool layers_of_model = true;      ///< layer numbers in records count across the model, not per stage
         std::vector<OpKind> kinds;        ///< kinds of op that can be re-executed; empty = all
         std::vector<std::int64_t> kept;   ///< input size in bytes of one op, per chunk; empty = unknown
         std::optional<std::int64_t> room; ///< memory for inputs kept beyond the activations' lifetime; none = no limit
@@ -116,7 +116,7 @@ public:
 
     /// Reports where the two executions of the latest mismatch differ.
     [[nodiscard]] Status setDifference(const TensorDifference& difference);
-    /// Reports digests of repetitions of the latest mismatch, see verdictOf().
+    /// Reports the digests computed by repeating the op of the latest mismatch, see verdictOf().
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
 
     [[nodiscard]] const CheckSessionCounts& counts() const { return counts_; }
@@ -160,7 +160,7 @@ private:
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
     std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest single-layer checks
-    BubbleForecast bubbles_;                                        ///< by the op after the bubble
+    BubbleForecast bubbles_;                                        ///< indexed by the op after the bubble
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;
     std::int64_t steps_planned_ = 0;

@@ -54,9 +54,9 @@ struct DigestComparison {
     std::int64_t root_count = 0;
     std::vector<DigestSpread> spread; ///< by step and phase
 
-    /// Reasons why the runs may differ bit by bit, one sentence each; empty if all bits must be equal.
+    /// Reasons why the runs need not be bitwise equal, one sentence each; empty if all bits must be equal.
     std::vector<std::string> caveats;
-    /// True if bits must be equal until the first optimizer step despite the caveats (sums grouped differently).
+    /// True if bits must be equal until the first optimizer step, because the caveats affect only later results.
     bool equal_before_optimizer = true;
     /// True if the first difference is in a part where equal bits are guaranteed.
     [[nodiscard]] bool unexpected() const;
@@ -66,8 +66,8 @@ struct DigestComparison {
 
 /// Compares the results of two runs, independently of their schedules and numbers of ranks. A value is identified by
 /// step, part of the step, micro-batch, slice of the sequence, layer and tensor, plus replica and tensor-parallel rank
-/// if both runs have the same number of them; split backwards make no difference. If the numbers of replicas
-/// differ, micro-batches are numbered across replicas, starting with those of the first replica.
+/// if both runs have the same number of them; whether backwards are split makes no difference. If the numbers of
+/// replicas differ, micro-batches are numbered across replicas, starting with those of the first replica.
 ///
 /// The order and extent of differences are based on dependencies rather than time. A forward of a micro-batch depends
 /// on the forwards of lower layers (and of earlier slices of the sequence). A backward depends on all forwards and on

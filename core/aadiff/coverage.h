@@ -17,7 +17,7 @@ namespace bubblescope {
 
 inline constexpr std::size_t kCheckKindCount = 6;
 
-/// Counts outcomes of checks. A check is done as soon as it has a result.
+/// Counts checks by outcome. A check is done if its result is known: equal or mismatched.
 struct CheckCounts {
     std::int64_t equal = 0;
     std::int64_t mismatched = 0;
@@ -42,7 +42,7 @@ struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< index across the model; none if no record lists the layers of its stage
+    std::optional<int> layer; ///< index across the model; none if no record names layers of the stage
     CheckCounts counts;       ///< replays of the unit by its own rank or by another rank
     int last_step = -1;       ///< last step in which a check of the unit ended
 
@@ -65,9 +65,9 @@ struct CheckCoverage {
     [[nodiscard]] double replayedFraction() const;
 };
 
-/// Units are the ops that the steps ran, divided into the layers that occur in the records of any rank for the stage. A
-/// check adds to `replayed` the mean duration of its kind of op on its rank, divided by the number of layers.
-/// `tensor_ranks` is the number of ranks that share each stage; all of them are assumed to run the same ops.
+/// Units are the ops that the steps ran, divided into the layers that any rank's records name for the stage. A check
+/// adds to `replayed` the mean duration of its kind of op on its rank, divided by the number of layers. `tensor_ranks`
+/// is the number of ranks that share each stage; all of them are assumed to run the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
 /// Coverage as a table: one row per rank, one column per kind of op of a chunk. A cell sums over all layers of the
@@ -121,7 +121,7 @@ struct PublishedRate {
     [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
 };
 
-/// Publications that report both numbers, lowest rate first:
+/// Publications that report faults and device hours, lowest rate first:
 /// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs. These
 ///   faults were found only by their consequences, so the rate is probably an underestimate.
 /// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
@@ -133,7 +133,7 @@ struct FaultRange {
     double high = 0;
 };
 
-/// Expected faults on `devices` devices, and those detected by checks that re-execute `fraction` of the work.
+/// Expected faults on `devices` devices, and the part detected by checks that re-execute `fraction` of the work.
 ///
 /// Assumes that a fault affects a single op, checked or not, with a probability proportional to compute time. A fault
 /// is then detected with the probability that its op is re-executed, which is `fraction`:

@@ -18,8 +18,8 @@
 ///
 ///     mix(sum of all terms + (n + 1) · 0x9E3779B97F4A7C15)        all mod 2^64
 ///
-/// The terms may be added in any order, also by several threads that each add a part. The type of the
-/// elements is irrelevant: equal digests mean equal bits, −0 and +0 differ, and NaNs are compared by their bits.
+/// The terms may be added in any order, even by several threads that each sum up some of them. The type of the elements
+/// is irrelevant: equal digests mean equal bits, −0 and +0 differ, and NaNs are compared by their bits.
 ///
 /// Every change within a single word is detected, since different words yield different terms at the same index.
 /// Changes in several words are missed only if the changes of their terms cancel out, which has a probability of 1 in

@@ -16,14 +16,14 @@
 
 namespace bubblescope {
 
-/// Plans checks for one rank of an unpaced run from the idle time in its own steps. Nominal op times are useless here:
-/// ops take as long as their computation, and if there are more ranks than cores, a waiting rank yields its core to
-/// another rank.
+/// Plans checks for one rank of an unpaced run from the idle time in its own steps. Nominal op times are useless here,
+/// because unpaced ops last as long as their computation and, if there are more ranks than cores, a waiting rank yields
+/// its core to another rank.
 ///
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
 /// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
-/// there are fewer cores than ranks, some later steps measure again how long a core is free. On a device, only
-/// steps without checks measure bubbles. Not thread-safe; the caller supplies all times.
+/// there are fewer cores than ranks, some later steps measure again how long a core is free. If ops run on a device,
+/// bubbles are measured only in steps without checks. Not thread-safe; the caller supplies all times.
 class MeasuredPlan {
 public:
     static constexpr int kMeasuredSteps = 8; ///< consecutive steps
@@ -35,8 +35,8 @@ public:
     /// `step` may be any step of the run: only its order is used. `limits` must specify the layers of each stage.
     MeasuredPlan(const StepTimeline& step, const Schedule& schedule, Rank rank, PlanLimits limits, LayerTime time_of);
 
-    /// Starts a step, in which planned checks run if `repeats` is true. Returns true once, when the first plan for the
-    /// remaining run is ready: see plan().
+    /// Starts a step, in which planned checks run if `repeats` is true. Returns true only once: when the first plan
+    /// after the measurements is ready, see first().
     bool beginStep(bool repeats);
 
     /// True if the step only measures.

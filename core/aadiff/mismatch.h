@@ -14,9 +14,9 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 
 [[nodiscard]] std::int64_t bytesOf(ElementType type);
 
-/// Compares two tensors of equal size bit by bit: −0 and +0 differ, NaNs with equal bits do not. `ulp` is the
-/// distance between the first differing elements in representable numbers (0 between −0 and +0); none if one of them
-/// is NaN. For equal tensors `differing` is 0 and the other fields are meaningless. `first` and `second` are in host
+/// Compares two tensors of equal size bit by bit: −0 and +0 differ, NaNs with equal bits do not. `ulp` is the distance
+/// between the first differing elements, counted in representable numbers (0 between −0 and +0); none if one of them is
+/// NaN. For equal tensors `differing` is 0 and the other fields are meaningless. `first` and `second` are in host
 /// memory.
 [[nodiscard]] TensorDifference elementDifference(const void* first, const void* second, std::int64_t elements,
                                                  ElementType type);
@@ -30,7 +30,7 @@ void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
 [[nodiscard]] Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
                                 std::span<const std::uint64_t> there);
 
-/// The bits that differ in the first differing element, lowest first.
+/// Indices of the bits that differ in the first differing element, lowest first.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
 /// Location of a mismatch, such as "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".

@@ -41,9 +41,9 @@ using Slots = std::vector<std::vector<Slot>>;
 /// shortest length in any of the steps. Ignores steps whose order of ops differs from that of the last step.
 [[nodiscard]] Slots shortestSlotsOf(std::span<const StepTimeline> steps);
 
-/// Bubble lengths of the closed form, as multiples of each op time: in 1F1B, rank s has s, p−s−1, p−s−1 and s.
-/// Determined by lengthening each kind of op by a nanosecond: the form (p−s−1)·t_b, for example, yields p−s−1. In
-/// schedules that split the backward, each half counts as one op.
+/// Bubble lengths of the closed form, as multiples of each op time: in 1F1B, the multiples on rank s are s, p−s−1,
+/// p−s−1 and s. Determined by lengthening each kind of op by a nanosecond: the form (p−s−1)·t_b, for example, yields
+/// p−s−1. In schedules that split the backward, each half counts as one op.
 struct SlotCounts {
     std::vector<PerPosition<int>> ranks;
     [[nodiscard]] int total(Rank rank) const;
@@ -99,15 +99,15 @@ struct RankPlan {
     std::vector<Slot> slots;
     std::vector<CheckUnit> units;
     std::vector<std::vector<PlannedCheck>> steps; ///< until all coverable units are covered; checks sorted by start
-    std::vector<std::size_t> never;               ///< units that fit into no slot at a time when their inputs exist
+    std::vector<std::size_t> never;               ///< units that do not fit into any slot while their inputs exist
     /// Idle time in slots before the rank's first op, which known-answer tests can use.
     TimeNs before_first{0};
     std::int64_t peak_kept_bytes = 0;
 
     [[nodiscard]] TimeNs idle() const;
-    /// Checks of a step if the plan is repeated.
+    /// Checks of step number `step` if the plan is repeated.
     [[nodiscard]] std::span<const PlannedCheck> checksOf(std::int64_t step) const;
-    /// Mean over the planned steps, excluding margins.
+    /// Mean time of checks over the planned steps, excluding margins.
     [[nodiscard]] TimeNs checkedPerStep() const;
     /// Steps until full coverage; empty if some units are never covered.
     [[nodiscard]] std::optional<int> stepsToFull() const;

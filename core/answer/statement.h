@@ -62,14 +62,14 @@ struct Statement {
 struct Answer {
     Sentence state; ///< step time and its idle share; without a pipeline, the activity of the devices
     std::vector<Statement> statements;
-    TimeNs step_time{0}; ///< typical; 0 without a pipeline
+    TimeNs step_time{0}; ///< typical step time; 0 without a pipeline
 
-    [[nodiscard]] const Statement& first() const { return statements.front(); } ///< there must be at least one
+    [[nodiscard]] const Statement& first() const { return statements.front(); } ///< requires at least one statement
     /// True if a statement casts doubt on the result.
     [[nodiscard]] bool isInDoubt() const;
 };
 
-/// Sorts the statements. Adds the statement `nothing` if no other statement costs time.
+/// Sorts the statements. Adds the statement `nothing` if no other statement has a cost.
 void settle(Answer& answer, Statement nothing);
 
 } // namespace bubblescope

@@ -126,7 +126,7 @@ public:
     friend constexpr bool operator==(Field, Field) = default;
 
 private:
-    static void thereIsNoSuchField() {} // not constexpr: a call fails to compile
+    static void thereIsNoSuchField() {} // not constexpr, so that a call fails to compile
     static consteval std::uint8_t indexOf(std::string_view name) {
         for (std::size_t at = 0; at < kFields.size(); ++at) {
             if (kFields[at] == name) return static_cast<std::uint8_t>(at);

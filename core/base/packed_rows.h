@@ -7,7 +7,7 @@
 
 // Compact storage for rows of integers. Most numbers in a row equal those of the previous row or are close to them. A
 // row is therefore stored as one bit per number (1 if it differs), followed by the differences in one to ten bytes
-// each. The row before the first one consists of zeros.
+// each. The first row is compared with zeros.
 namespace bubblescope {
 
 /// `numbers` contains rows of `width` numbers each. The result has no spare capacity. Linear; thread-safe.

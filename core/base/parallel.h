@@ -19,7 +19,7 @@ namespace bubblescope {
 
 namespace detail {
 
-/// Tasks for idle threads, which start them roughly in the order in which they were added.
+/// Tasks for idle threads, which start tasks roughly in the order in which these were added.
 class TaskQueue {
 public:
     TaskQueue() = default;
@@ -149,7 +149,7 @@ void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< exception thrown while producing the batch after these
+        std::exception_ptr failure; ///< exception thrown while producing the batch after `batches`
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

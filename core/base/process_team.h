@@ -24,7 +24,7 @@ public:
 
     /// Returns the root's bytes on all members; the arguments of the others are ignored.
     [[nodiscard]] virtual Result<std::string> broadcast(std::string bytes) = 0;
-    /// Returns the bytes of all members by rank on the root, and nothing on the others.
+    /// On the root, returns the bytes of all members, by rank; on the others, returns nothing.
     [[nodiscard]] virtual Result<std::vector<std::string>> gather(std::string bytes) = 0;
     /// `to` has one entry per member; returns the bytes that each member sent to this one, by rank.
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(std::vector<std::string> to) = 0;

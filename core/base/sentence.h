@@ -15,7 +15,7 @@ namespace bubblescope {
 
 class Sentence;
 
-/// An argument of a message pattern. Refers to its source; created only by the implicit conversion in calls of say().
+/// An argument of a message pattern. Refers to the converted value; created only implicitly, in calls to say().
 class SentenceArgument {
 public:
     enum class Kind : std::uint8_t { Signed, Unsigned, Real, Text, Nested };
@@ -42,7 +42,7 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax. Its arguments are checked at compile time: their number and order ("{}" and "{:.1f}" are
+/// A pattern in fmt's syntax. Checked at compile time: the number and order of arguments ("{}" and "{:.1f}" are
 /// allowed, "{0}" is not), and that only numbers have formats. A pattern without arguments must not contain braces.
 template <class... Arguments>
 class SentencePattern {
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] constexpr std::string_view text() const { return text_; }
 
 private:
-    static void thePatternDoesNotFitItsArguments() {} // not constexpr: a call fails to compile
+    static void thePatternDoesNotFitItsArguments() {} // not constexpr, so that a call fails to compile
 
     consteval void check() const {
         constexpr std::size_t kCount = sizeof...(Arguments);

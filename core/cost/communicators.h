@@ -50,7 +50,7 @@ struct QueueModel {
     Communicators communicators;
     /// Sends up to this size in bytes complete without waiting for their receive.
     std::int64_t eager_bytes = 0;
-    /// A posted receive blocks all later ops until it ends, as on ROCm.
+    /// A posted receive blocks all later ops until the receive ends, as on ROCm.
     bool receive_blocks_compute = false;
 };
 

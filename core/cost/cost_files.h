@@ -14,7 +14,7 @@ namespace bubblescope {
 // Reads files with costs that command-line options cannot express. Each is a JSON object, or a CSV table whose header
 // has the field names. A time is a text with a unit ("forward": "5ms") or an integer number of nanoseconds under a name
 // ending in _ns ("forward_ns": 5000000). Unknown names are errors, so that typing mistakes are found. Errors: Input,
-// with the file and the place. Files can also be parsed from a string; `where` is then the file name in errors.
+// with the file and the position. Files can also be parsed from a string; `where` is then the file name in errors.
 
 /// Times of each stage, starting with stage 0:
 ///
@@ -26,7 +26,7 @@ namespace bubblescope {
 [[nodiscard]] Result<std::vector<OpTimes>> readStageTimes(const std::string& file);
 [[nodiscard]] Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where);
 
-/// Links between ranks that differ from the default link, in one or both directions:
+/// Properties of links that differ from those of the default link, in one or both directions:
 ///
 ///     {"links": [{"from": 3, "to": 4, "latency": "20us", "bandwidth": "12.5GB/s"}, {"between": [0, 1], …}, …]}
 ///

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Condition under which a rank continues after a send. simulate.h defines the timing of each mode.
+/// Point at which a rank continues after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
     Asynchronous, ///< immediately: the send does not delay the rank
     Blocking,     ///< as soon as the peer has posted the receive; sends and receives run one after another
@@ -24,7 +24,7 @@ enum class SendMode : std::uint8_t {
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// The set of transfers from a rank that share a communication stream and therefore run one after another.
+/// The transfers from a rank that share a communication stream and therefore run one after another.
 enum class CommStreams : std::uint8_t {
     Unlimited,    ///< none: each transfer starts as soon as possible
     PerDirection, ///< transfers in the same direction: all activations, or all gradients
@@ -86,8 +86,8 @@ struct CostModel {
     OpTimes times;                    ///< for every stage if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; either empty or with one entry per stage
     std::optional<TimeNs> overlapped; ///< time of an overlapped forward and B or I; none = see pairTime()
-    /// Tensor-parallel all-reduce of a forward or an I, which is exposed if the op runs alone. A B hides it behind the
-    /// weight gradient, and an op of an overlapped pair hides it behind the other op.
+    /// Time of the tensor-parallel all-reduce of a forward or an I; it is exposed if the op runs alone. A B hides it
+    /// behind the weight gradient, and an op of an overlapped pair hides it behind the other op.
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
     TransferModel transfers; ///< transfer costs in addition to the latency

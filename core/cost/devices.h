@@ -15,7 +15,7 @@ namespace bubblescope {
 struct DeviceSpec {
     std::string name;             ///< "h100"
     std::string title;            ///< "NVIDIA H100 SXM"
-    double flops = 0;             ///< 16-bit dense matrix products per second, from the data sheet
+    double flops = 0;             ///< FLOPs per second in dense 16-bit matrix products, from the data sheet
     double flops_fp8 = 0;         ///< for 8-bit floating point; 0 if unsupported
     double product_share = 0;     ///< share of `flops` that large matrix products reach at best
     double product_share_fp8 = 0; ///< share of `flops_fp8`

@@ -52,8 +52,8 @@ private:
     TimeNs longest_{0};
 };
 
-/// Typical op times of a step: medians over all ranks and chunks, so that a single slow stage has no influence. A
-/// median is at most the mean, because with two stages it would otherwise be the time of the slower stage. Overlapped
+/// Typical op times of a step: medians over all ranks and chunks, so that a single slow stage has no influence. Medians
+/// are capped at the mean, because the median of two stages would otherwise be the slower stage's time. Overlapped
 /// pairs are measured separately, because each half lasts as long as the pair; a kind of op that ran only in pairs gets
 /// the pairs' time. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);

@@ -92,12 +92,12 @@ struct AttentionWidths {
     std::int64_t key = 0;
     std::int64_t value = 0;
     std::int64_t result = 0;
-    std::int64_t latent = 0; ///< vectors of latent attention, all of which every tensor-parallel rank computes
+    std::int64_t latent = 0; ///< vectors of latent attention; every tensor-parallel rank computes all of them
 
     [[nodiscard]] std::int64_t heads() const { return query + key + value + result; }
 };
 
-/// Weights of attention's matrix products: the total of a layer is `split` / t + `whole`.
+/// Number of weights in attention's matrix products: `split` / t + `whole` per layer and rank.
 struct AttentionWeights {
     std::int64_t split = 0; ///< divided among the tensor-parallel ranks
     std::int64_t whole = 0; ///< weights that compute the vectors of latent attention
@@ -135,7 +135,7 @@ struct AttentionWeights {
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// Reads a JSON object with the fields of ModelSizes, or with those of TransformerShape under "transformer"; see the
-/// manual, "Simulation". Errors: Input, with the file and the place.
+/// manual, "Simulation". Errors: Input, with the file and the position.
 [[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
 [[nodiscard]] Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where);
 

@@ -76,8 +76,8 @@ struct MeasuredPeak {
     std::int64_t bytes = 0;
 };
 
-/// Fits a model to measured peaks by least squares: scales the memory that ops allocate, and sets `other`. Errors:
-/// Usage if the peaks do not determine both parameters, or if they contradict the model.
+/// Fits a model to measured peaks by least squares: scales the memory allocated by ops, and sets `other`. Errors: Usage
+/// if the peaks do not determine both parameters, or if they contradict the model.
 [[nodiscard]] Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Schedule& schedule,
                                            MemoryModel model);
 

@@ -18,7 +18,7 @@ namespace bubblescope {
 /// counts those that process a token, f = top_k · f_e + shared, and the router: 2h · experts. The head adds 2hV.
 struct ForwardFlops {
     double products = 0;  ///< sum over all layers
-    double attention = 0; ///< sum over all layers; half of the full square, because attention is causal
+    double attention = 0; ///< sum over all layers; half of the score matrix, because attention is causal
     double head = 0;
 
     [[nodiscard]] double all() const { return products + attention + head; }

@@ -9,9 +9,9 @@
 
 namespace bubblescope {
 
-/// Passes of a micro-batch on a rank that has two chunks along a V. The first four are listed in the order in which the
-/// micro-batch runs them on the rank. Weight gradients come last, in the order of their input gradients unless a
-/// schedule orders them otherwise.
+/// Passes of a micro-batch on a rank whose two chunks are placed along a V. The first four are listed in the order in
+/// which the micro-batch runs them on the rank. Weight gradients come last, in the order of their input gradients
+/// unless a schedule orders them otherwise.
 enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, WeightGrad, None };
 
 [[nodiscard]] constexpr std::size_t index(Pass pass) {
@@ -36,10 +36,10 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::Forward1 || pass == Pass::InputGrad1 ? 1 : 0;
 }
 
-/// A table of ranks by slots, one unit of time per slot, for V-shaped schedules that repeat a *building block* (Qi et
-/// al. 2024): the slots of one micro-batch's passes on every rank, repeated every six slots for the next micro-batch.
-/// Therefore, the steady state has no gaps, and its memory use is known. This class closes the gaps at both ends
-/// without increasing memory.
+/// A table with one row per rank and one slot per unit of time, for V-shaped schedules that repeat a *building block*
+/// (Qi et al. 2024): the slots of one micro-batch's passes on every rank, repeated every six slots for the next
+/// micro-batch. Therefore, the steady state has no gaps, and its memory use is known. This class closes the gaps at
+/// both ends without increasing memory.
 class SlotTable {
 public:
     /// Slots of the first micro-batch's four forwards and input gradients on one rank. The slots of a rank must differ
@@ -66,7 +66,7 @@ public:
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
     void squeeze();
 
-    /// Orders of the ranks for a table without weight gradients, with these added in the empty slots (chunk 1
+    /// Orders of the ranks for a table without weight gradients; weight gradients are added in the empty slots (chunk 1
     /// first).
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-// Orders generated for given op times and limited memory. Each is documented in the .cpp file of the same name.
+// Orders generated for given op times and limited memory. Each is documented in the .cpp file named after it.
 
 /// The zero-bubble order for a spec's sizes and times, one chunk per rank. A rank holds at most `memory_limit`, in the
 /// unit of the spec's sizes; the limit must allow one forward. O(p·m).

@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
     /// Marks all steps as new again.
     void restart();
-    [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last call of restart()
+    [[nodiscard]] int steps() const { return steps_; } ///< number of steps returned since the last call to restart()
 
     /// The most recent process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
@@ -82,14 +82,14 @@ private:
 
     std::map<Key, RecordedProcess> processes_;
     std::optional<RankPlaces> places_; ///< recognised places of the launcher's ranks in the job's mesh
-    std::optional<TimeNs> until_;      ///< start of the last returned step, in the files' time
+    std::optional<TimeNs> until_;      ///< start of the last returned step, on the files' clock
     int steps_ = 0;
     bool settled_ = false;
 };
 
 /// Recognises the steps of a recorded job while it runs: rereads its files when they have grown, in the same way as
 /// `analyze` reads finished files. Since file sizes are limited, reading is fast; at most a fifth of the time is spent
-/// on it. Not thread-safe.
+/// on reading. Not thread-safe.
 class CapturedRun {
 public:
     /// `patience`: the last step of the files counts as complete if they have not grown for this long.
@@ -99,7 +99,7 @@ public:
     /// Passes new steps to `streams`, which must have received the same files. `now` is on the clock of `streams`.
     void look(RunStreams& streams, TimeNs now);
 
-    /// Reason why the last call of look() recognised no step; empty if it recognised one.
+    /// Reason why the last call to look() recognised no step; empty if it recognised one.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     /// True if all data that existed when the files stopped growing has been read.
     [[nodiscard]] bool isSettled() const { return settled_; }

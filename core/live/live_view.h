@@ -79,7 +79,7 @@ struct LiveRank {
     RankState state = RankState::Awaited;
     int step = -1;                ///< last step from which an op was received
     std::int64_t records = 0;     ///< number of slices received
-    std::int64_t dropped = 0;     ///< slices lost in the rank's process, as counted by that process
+    std::int64_t dropped = 0;     ///< slices lost in the rank's process, according to its own count
     std::int64_t undelivered = 0; ///< slices written by the rank but not received; known when the rank ends
     TimeNs busy{0};               ///< sum over the complete steps
     TimeNs bubble{0};             ///< sum over the complete steps
@@ -119,14 +119,14 @@ struct LiveStep {
     TimeNs bubble{0};                          ///< sum over all ranks
     std::optional<TimeNs> expected_bubble;     ///< from the closed form, if one applies
     TimeNs busy{0};                            ///< sum over all ranks
-    PerCause<TimeNs> causes{};                 ///< bubble time by cause, summed over all ranks; see RankAccounting
+    PerCause<TimeNs> causes{};                 ///< bubble time by cause, summed over all ranks, see RankAccounting
     StepValues values;                         ///< over all replicas; only if a recorded job's framework reports them
     CheckCounts checks;                        ///< checks received before the step was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// Combines the times of the replicas that ran a step completely: the longest wall time, and sums over their
-/// ranks.
+/// Combines the times of the replicas that completed a step: the longest wall time, and sums over the ranks of these
+/// replicas.
 [[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
 /// Totals for the entire run.
@@ -146,7 +146,7 @@ struct LiveCounts {
     std::int64_t incomplete = 0;   ///< closed steps without all records
 };
 
-/// An event that occurred after the previous call of advance().
+/// An event that occurred after the previous call to advance().
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,

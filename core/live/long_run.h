@@ -12,8 +12,8 @@
 
 namespace bubblescope::live {
 
-/// Minimum size in bytes of a recording that is treated as long. Loading a complete run uses about as much memory as
-/// its files.
+/// Minimum size in bytes of a recording that is treated as long. Loading a complete run requires about as much memory
+/// as the total size of its files.
 inline constexpr std::uint64_t kLongRecording = std::uint64_t{1} << 30;
 
 /// Diagnoses a finished recording of one of Bubblescope's own runs in bounded memory, see diagnoseSteps(): reads its

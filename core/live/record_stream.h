@@ -111,10 +111,10 @@ public:
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
     /// The writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
-    /// The stream is replaced by another one of the same name, which is then passed from its start: that of a restarted
-    /// rank, or of another run. Its next steps show which of the two it is.
+    /// A stream of the same name, from a restarted rank or from another run, replaces this one and is then passed from
+    /// its start. Its first steps show where it comes from.
     virtual void restart(Stream stream) = 0;
-    /// No more data will arrive for this stream, because its file was continued in the next one or removed. Releases
+    /// No more data will arrive for this stream, because its file was removed or continues in the next file. Releases
     /// the number `stream`, which may be reused.
     virtual void close(Stream stream) = 0;
     /// The process that wrote the stream has exited. `reason` is shown to users.

@@ -22,7 +22,7 @@ namespace bubblescope::live {
 /// A step that is complete or closed.
 struct ClosedStep {
     int index = 0;
-    /// One timeline per replica that ran the step completely, on the ranks' own clocks.
+    /// One timeline per replica that completed the step, on the ranks' own clocks.
     std::vector<StepTimeline> timelines;
     std::vector<std::size_t> missing; ///< places whose records of the step are incomplete
     /// Reason why a replica is missing from `timelines`; empty if none is missing.

@@ -63,8 +63,8 @@ public:
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< address with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< number of senders with the token
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
-    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< number of streams rejected at the limit
-    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< number of connections closed at the limit
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams rejected because of the limit
+    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections closed because of the limit
     /// Maximum number of bytes that were ever queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
     /// A sender whose connection was closed before its streams ended, or that has returned after this was reported.
@@ -75,7 +75,7 @@ public:
         std::size_t streams = 0; ///< number of streams that have not ended
         bool back = false;
     };
-    /// Senders that lost their connection reconnect every second.
+    /// Suggested `patience`, because senders that lost their connection try to reconnect every second.
     static constexpr TimeNs kReturns{std::chrono::seconds(5)};
     /// Reports each sender once when it has been disconnected for `patience`, and once when it returns. Ignores streams
     /// whose process has exited or whose run has ended.

@@ -12,9 +12,9 @@
 
 namespace bubblescope::live {
 
-/// Sends the files of a run to a collector. Buffers only data in transit: after a connection was lost, the collector
-/// reports how much of each stream has arrived, and the file is read again from there. The writers of the files are not
-/// affected. Not thread-safe.
+/// Sends the files of a run to a collector. Buffers only data in transit: after a lost connection, the collector
+/// reports how much of each stream has arrived, and the file is read again from that offset. The writers of the files
+/// are not affected. Not thread-safe.
 class StreamSender final : public StreamTarget {
 public:
     struct Options {
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] bool hasEnded() const;
     /// Time since which the collector has been unable to store data; empty if it can store data.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// Time when the collector last acknowledged new data; the time of the first poll() if it has not yet.
+    /// Time when the collector last acknowledged new data, or of the first poll() if it has not acknowledged any.
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
     /// Number of bytes that were sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;

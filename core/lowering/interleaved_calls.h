@@ -8,13 +8,13 @@
 
 namespace bubblescope {
 
-/// An order in which each rank runs `ahead` forwards, then pairs of a forward and a backward, then more backwards.
+/// An order in which each rank runs `ahead` forwards, then pairs of a forward and a backward, then the other backwards.
 struct InterleavedOrder {
     std::vector<Op> forwards; ///< equal on all ranks
     std::vector<Op> backwards;
     std::vector<int> ahead; ///< per rank
 
-    /// Appends all chunks of the micro-batches in the range [`first`, `end`).
+    /// Appends the ops of all chunks for the micro-batches in the range [`first`, `end`).
     void addGroup(int chunks, int first, int end);
     [[nodiscard]] bool is(const Schedule& order) const;
 };

@@ -16,8 +16,8 @@ enum class MegatronTransfers : std::uint8_t {
 };
 
 /// Actions of Megatron-core 0.16.1 for 1F1B (forward_backward_pipelining_without_interleaving; waits for each call
-/// immediately with any options) or interleaved 1F1B (forward_backward_pipelining_with_interleaving). Errors: Usage for
-/// any other order.
+/// immediately, whatever the options) or interleaved 1F1B (forward_backward_pipelining_with_interleaving). Errors:
+/// Usage for any other order.
 [[nodiscard]] Result<LoweredSchedule> lowerAsMegatron(const Schedule& order, MegatronTransfers transfers);
 
 } // namespace bubblescope

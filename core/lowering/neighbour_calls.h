@@ -20,7 +20,7 @@ struct NeighbourCall {
 /// Builds the actions of a rank that posts its transfers in such calls.
 class NeighbourCalls {
 public:
-    /// `batched`: a call is one group. Otherwise, even ranks post their sends first, and odd ranks their receives.
+    /// If `batched`, a call is one group. Otherwise, even ranks post their sends first, and odd ranks their receives.
     NeighbourCalls(const Schedule& order, Rank rank, bool batched);
 
     void compute(std::size_t op);

@@ -34,7 +34,7 @@ struct Frame {
         Gone,      ///< from the sender: the process that wrote the stream has exited; `text` contains the reason
         Finish,    ///< from the sender: the stream ends at `offset`
         Ping,      ///< from the sender; sent at `times[0]`
-        Pong,      ///< from the receiver; contains the times when the ping was sent and arrived, and when this was sent
+        Pong,      ///< from the receiver; contains when the ping was sent and arrived, and when the pong was sent
         Unkept,    ///< from the receiver, which could not store the data from `offset` on; `text` contains the reason
     };
     static constexpr Kind kLast = Kind::Unkept;
@@ -92,7 +92,7 @@ public:
     void endAfterSending() { draining_ = true; }
 
     [[nodiscard]] bool ended() const { return ended_; }
-    [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the peer closed it
+    [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the peer closed the link
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< number of bytes queued for sending
     /// Memory of the queues: at most about twice the waiting bytes for sending, and about two frames for receiving.
     [[nodiscard]] std::size_t held() const { return out_.size() + frames_.held(); }

@@ -33,8 +33,8 @@ public:
     /// Settings for the listening side, which presents this certificate (PEM, with its chain) with this private key.
     /// Errors: Input, with the file name; Usage in a build without OpenSSL.
     [[nodiscard]] static Result<TlsSettings> forListening(const std::string& certificate, const std::string& key);
-    /// Settings for the connecting side, which trusts only certificates signed by these (PEM) and requires the
-    /// certificate to be for `host`.
+    /// Settings for the connecting side, which trusts only certificates signed by those in `trusted` (PEM) and requires
+    /// a certificate for `host`.
     [[nodiscard]] static Result<TlsSettings> forConnecting(const std::string& trusted, const std::string& host);
 
     [[nodiscard]] Result<TlsSession> begin() const;

@@ -33,7 +33,7 @@ class Exporter {
 public:
     static constexpr std::size_t kQueue = 256; ///< maximum number of queued Telemetry objects
 
-    /// `patience` limits each attempt; `pause` is the first pause after a failure; pauses double up to 32 times that.
+    /// `patience` limits each attempt; `pause` is the first pause after a failure; pauses double up to 32 × `pause`.
     explicit Exporter(Collector collector, std::chrono::milliseconds patience = std::chrono::seconds(5),
                       std::chrono::milliseconds pause = std::chrono::seconds(1));
     Exporter(const Exporter&) = delete;
@@ -43,7 +43,7 @@ public:
     void add(Telemetry telemetry);
     /// Returns the reason for the last failure; empty if there was none since the last call.
     [[nodiscard]] std::string takeProblem();
-    /// Waits at most this long until everything has been sent. Returns the number of Telemetry objects left.
+    /// Waits until everything has been sent, at most `longest`. Returns the number of Telemetry objects left.
     std::size_t finish(std::chrono::milliseconds longest);
     [[nodiscard]] std::size_t dropped() const;
 

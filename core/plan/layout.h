@@ -18,7 +18,7 @@ enum class Zero : std::uint8_t {
 
 /// Distribution of a model over a cluster, and the order in which its pipeline runs. tp is the innermost dimension of
 /// rank numbers, followed by cp, dp and pp, as in Megatron-core and torchtitan: tensor-parallel ranks are adjacent.
-/// Ranks that share the experts are also adjacent, regardless of other dimensions; each expert is complete on its rank.
+/// Ranks that share the experts are also adjacent, regardless of other dimensions; no expert is split between ranks.
 struct Layout {
     int tp = 1;
     int cp = 1; ///< number of ranks that share each sequence and exchange keys and values around a ring

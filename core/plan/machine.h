@@ -45,17 +45,17 @@ struct Links {
     double inside_rate = 0; ///< rate of the links within a host
     double own_rate = 0;    ///< rate of the rank's own network adapter
 
-    /// Seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter of `bytes` per
-    /// rank.
+    /// Time in seconds of a ring all-gather after which each rank has `bytes`, or of a ring reduce-scatter of `bytes`
+    /// per rank.
     [[nodiscard]] double gather(double bytes) const {
         if (ranks == 1) return 0;
         return (ranks - 1) * (latency / ranks + bytes / ranks / rate) + latency;
     }
-    /// Seconds of an all-to-all in which each rank sends `bytes`: each of its tokens to k experts, which are spread
-    /// evenly over the ranks. Messages within a host and between hosts overlap. `once`: a token is sent once to each
-    /// host that needs it and is copied there, as in DeepEP.
+    /// Time in seconds of an all-to-all in which each rank sends `bytes`: each of its tokens goes to k experts, which
+    /// are spread evenly over the ranks. Messages within a host and between hosts overlap. `once`: a token is sent once
+    /// to each host that needs it and is copied there, as in DeepEP.
     [[nodiscard]] double exchange(double bytes, double k, bool once) const;
-    /// Seconds to send a message.
+    /// Time in seconds to send a message.
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
 };
 

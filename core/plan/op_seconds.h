@@ -6,7 +6,7 @@
 
 namespace bubblescope::plan {
 
-/// Seconds of a rank by purpose.
+/// Time of a rank in seconds, by purpose.
 struct Seconds {
     double compute = 0;
     double recompute = 0; ///< repeated forwards, including their communication
@@ -21,7 +21,7 @@ struct Seconds {
     friend Seconds operator*(Seconds a, double times);
 };
 
-/// Seconds of a part of the model on one rank for one micro-batch.
+/// Time that one rank needs for a part of the model and one micro-batch, in seconds.
 struct OpSeconds {
     Seconds forward;
     Seconds input_grad; ///< includes recomputation
@@ -46,8 +46,8 @@ struct OpSeconds {
 ///   in both passes.
 /// - Context parallelism: keys and values are passed around a ring, which overlaps with attention.
 /// - Experts: tokens are assumed to be spread evenly. In both passes, each rank sends its T/t tokens to k experts with
-///   one all-to-all of k·h·T/t elements, and receives the results with another. Each permutation of the tokens, before
-///   and after, reads and writes this number of elements.
+///   one all-to-all of k·h·T/t elements, and receives the results with another. Before and after, the tokens are
+///   permuted, which reads and writes as many elements each time.
 /// - Recomputation repeats the forward, including its communication. Selective recomputation repeats the products of K,
 ///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {
@@ -55,17 +55,17 @@ public:
     /// `shape` must be complete (see withDefaults()), with the layout's micro-batch, tp and recomputation.
     ModelSeconds(const TransformerShape& shape, const Layout& layout, const Cluster& cluster);
 
-    /// Seconds of a layer, either with experts or with a dense feed-forward.
+    /// Times of a layer, either with experts or with a dense feed-forward.
     [[nodiscard]] OpSeconds layer(bool experts) const;
-    /// Seconds of the model's average layer.
+    /// Times of the model's average layer.
     [[nodiscard]] OpSeconds meanLayer() const;
     [[nodiscard]] OpSeconds embedding() const;
     [[nodiscard]] OpSeconds head() const; ///< including the loss
-    /// Seconds of a transfer between two neighbouring stages.
+    /// Time in seconds of a transfer between two neighbouring stages.
     [[nodiscard]] double transfer() const;
 
 private:
-    /// Seconds of `groups` products, each of a `tokens` × in and an in × out matrix, that run as one operation.
+    /// Seconds for `groups` products, each of a `tokens` × in and an in × out matrix, that run as one operation.
     [[nodiscard]] double grouped(double groups, double tokens, double in, double out, bool low_precision = true) const;
     [[nodiscard]] double product(double in, double out, bool low_precision = true) const {
         return grouped(1, tokens_, in, out, low_precision);
@@ -79,10 +79,10 @@ private:
     [[nodiscard]] double exposedTensor(int collectives) const;
     [[nodiscard]] double exposedExchange(double behind) const;
     [[nodiscard]] double ringRound() const;
-    /// Seconds of some matrix products of a layer.
+    /// Times in seconds, and sizes, of some matrix products of a layer.
     struct Products {
         double all = 0;
-        double second = 0;   ///< seconds of the products that selective recomputation repeats
+        double second = 0;   ///< time of the products that selective recomputation repeats
         double elements = 0; ///< number of elements read or written between the products, per token
         double inputs = 0;   ///< number of elements of the products' inputs, per token
 
@@ -108,7 +108,7 @@ private:
     TransformerShape::Recompute recompute_;
 };
 
-/// Exposed data-parallel communication of a rank, that is, the part that overlaps with no other work.
+/// Time in seconds of a rank's exposed data-parallel communication, which overlaps with no other work.
 struct StepEnd {
     double gradients = 0; ///< part of the reduce-scatter of gradients that ends after the last backward
     double weights = 0;   ///< part of the all-gather of weights that ends after the first forward
@@ -117,7 +117,7 @@ struct StepEnd {
     [[nodiscard]] double all() const { return gradients + weights + optimizer; }
 };
 
-/// Number of parameters on a rank. Experts are replicated over different ranks than other parameters.
+/// Number of parameters on a rank. The ranks that replicate experts differ from those that replicate other parameters.
 struct RankParameters {
     double shared = 0;
     double experts = 0;

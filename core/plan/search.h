@@ -35,15 +35,15 @@ struct SearchResult {
     std::vector<Plan> plans;
     std::size_t considered = 0;           ///< number of layouts in the space
     std::size_t judged = 0;               ///< number of layouts whose order was generated to determine time and memory
-    std::size_t too_large = 0;            ///< number of layouts that do not fit, either by bound or by order
+    std::size_t too_large = 0;            ///< number of layouts that do not fit, according to the bound or the order
     std::size_t ruled_out = 0;            ///< number of layouts with a lower bound above the step time of the last plan
     std::optional<TimeNs> ruled_out_from; ///< the smallest of these lower bounds
     TimeNs bound{0};                      ///< lower bound of the step time of all layouts, even those that do not fit
     std::int64_t least_memory = 0;        ///< lower bound of the smallest layout's memory, if nothing fits
 };
 
-/// Lists all layouts of a space for which tp divides the heads and does not exceed a host, pp, vpp and the split divide
-/// the layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
+/// Lists all layouts of a space for which tp divides the heads and fits within a host, pp, vpp and the split divide the
+/// layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
 /// evenly, or such that the stage with the head has as much work as the others. Deterministic. Errors: Usage if there
 /// are none.
 [[nodiscard]] Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space);

@@ -14,7 +14,7 @@
 
 namespace bubblescope::query {
 
-/// Either NULL, a number, or a text. A text's memory belongs to the relation.
+/// Either NULL, a number, or a text. The relation owns the memory of texts.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string_view, std::string>;
 
 enum class Affinity : std::uint8_t { Integer, Real, Text };
@@ -39,7 +39,7 @@ struct RowRange {
     std::size_t end = 0;
 };
 
-/// A condition on a column: an integer between `low` and `high`, or equality with the text.
+/// A condition on a column: its value is an integer between `low` and `high`, or equal to `text`.
 struct Condition {
     static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
     static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
@@ -67,7 +67,7 @@ public:
 
     /// Called before rows are read; computes all data that has not been computed yet.
     [[nodiscard]] virtual Status prepare(const JobControl& /*control*/) { return {}; }
-    /// An estimate for the query planner before prepare() is called.
+    /// Number of rows; before prepare() is called, an estimate for the query planner.
     [[nodiscard]] virtual std::size_t rows() const = 0;
     [[nodiscard]] virtual Cell cell(std::size_t row, int column) const = 0;
     /// Returns ascending ranges inside `within` that contain all rows that satisfy the conditions, and possibly other

@@ -22,7 +22,7 @@ enum class Reader : std::uint8_t {
     Everyone,
     People,   ///< text, HTML pages and the app
     Text,     ///< only text on a terminal
-    Page,     ///< only HTML pages, in which it replaces text
+    Page,     ///< only HTML pages, in place of a part for Text
     Programs, ///< only JSON, which contains all data even if people see only a part
 };
 

@@ -24,7 +24,7 @@ struct CommunicationChoice {
     [[nodiscard]] bool safe() const { return !can_hang && !pairs_wrongly; }
 };
 
-/// All combinations for an order with receives as early as PyTorch posts them, deferred, or a few ops ahead. All other
+/// All combinations for an order, with receives posted as early as in PyTorch, deferred, or a few ops ahead. All other
 /// settings are those in `lowering`. Sorted: safe combinations first, then by step time, then by number of
 /// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as long as this is safe,
 /// unless there are too many combinations. Errors: those of LoweringRequest::lowered() and simulateLowered().

@@ -75,9 +75,9 @@ struct ScheduleRequest {
     /// The schedule and its costs, including transfers and the times of individual ops.
     [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
 
-    /// Same as plan(), but op times are those of a rank's part of the model cut into `chunks` (empty = number of chunks
-    /// in the order). With another number of chunks, op times are scaled accordingly. If there are as many stage times
-    /// as ranks, each is the time of a rank's complete part. Accepts inputs that do not affect the order.
+    /// Same as plan(), but op times are those for a rank's part of the model divided into `chunks` (empty = number of
+    /// chunks in the order). With another number of chunks, op times are scaled accordingly. If there are as many stage
+    /// times as ranks, each is the time of a rank's complete part. Accepts inputs that do not affect the order.
     [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
 
     /// Another schedule with the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.

@@ -22,7 +22,7 @@ struct SweepAxis {
     Field field;
     std::vector<SweepSetting> settings;
 
-    /// True if the input determines generated orders. It does not affect an order from a schedule file.
+    /// True if the input affects generated orders. It does not affect an order from a schedule file.
     [[nodiscard]] bool makesOrders() const;
 };
 

@@ -82,7 +82,7 @@ struct Action {
     return Stage{action.stage.value + (payloadOf(action.kind) == Payload::Activation ? 1 : -1)};
 }
 
-/// The wait for a send or receive.
+/// The action that waits for a send or receive.
 [[nodiscard]] constexpr Action waitFor(Action transfer) {
     transfer.grouped = false;
     switch (transfer.kind) {

@@ -41,8 +41,8 @@ struct StepAnalysis {
         false; ///< true if the step has the same ops in the same order as the previous step of the StepAnalyzer
     TimeNs wall{0};
     BubbleRates rates; ///< as executed
-    /// Typical time per kind of op, from which the closed form is computed. If the form would be longer than the step,
-    /// the times are scaled down, because the step was faster than that.
+    /// Typical time per kind of op, from which the closed form is computed. If the form's makespan would exceed the
+    /// step's duration, the times are scaled down to match.
     OpTimes typical;
     std::optional<ClosedForm> form; ///< exact form, and at most as long as the step; none if the schedule has none
     std::optional<TimeNs> at_least; ///< lower bound on the wall time at these op times, if there is no exact form

@@ -23,9 +23,9 @@ struct TransferBatch {
     TimeNs received{0};                ///< latest possible end of the receive's transfer
 };
 
-/// The batches of a step. In a batch, the record of a receive ends when the slower transfer ends. The peer's
-/// batch, which usually contains the same two transfers, shows which was slower: a transfer has ended as soon as either
-/// record has. If all four records end together, transfers on the same links outside of batches identify the slow one.
+/// The batches of a step. In a batch, the record of a receive ends when the slower transfer ends. The peer's batch,
+/// which usually contains the same two transfers, shows which was slower: a transfer ends with its shorter record. If
+/// all four records end together, transfers on the same links outside of batches identify the slow one.
 ///
 /// Batches are formed only from records that start when a rank posts a transfer. Records of the transfers themselves,
 /// as in simulations, start simultaneously on both ranks. Fast if there are no batches, otherwise O(n log n) in spans.

@@ -25,8 +25,8 @@ struct SweptRun {
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
 /// One row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is
-/// also converted to micro-batches of a rank's complete model part, which makes orders with different numbers of chunks
-/// comparable.
+/// also converted to micro-batches of a rank's complete part of the model, which makes orders with different numbers of
+/// chunks comparable.
 [[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 /// For people: the table, notes about unused inputs, and the timelines of a few points.
@@ -36,7 +36,7 @@ struct SweptRun {
 [[nodiscard]] Document sweepData(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                  std::optional<int> chunks_of_times, bool with_ops);
 
-/// Bubble rate, makespan and memory over the first axis that has several numbers; bars if there is no such axis.
+/// Chart of bubble rate, makespan and memory over the first axis with several numbers; bars if no axis has.
 [[nodiscard]] plot::Chart sweepChart(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 } // namespace bubblescope::report

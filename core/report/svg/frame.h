@@ -45,7 +45,7 @@ double drawLegend(Document& document, const LegendContent& content, const Rect& 
 inline constexpr std::string_view kHatched = R"svg(fill="url(#bubble)")svg";
 void drawDefinitions(Document& document);
 
-/// Bar that marks an op of the second route.
+/// Bar that marks an op of the second pipeline.
 [[nodiscard]] Rect routeBar(const Rect& op);
 
 } // namespace bubblescope::svg

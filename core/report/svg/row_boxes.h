@@ -18,7 +18,7 @@ namespace bubblescope::svg {
 struct Paint {
     OpKind kind = OpKind::Forward;
     std::int32_t step = 0;  ///< 0 = full colour, steps − 1 = lightest colour
-    std::int32_t steps = 1; ///< number of shades: number of chunks, multiplied by slices if sequences are split
+    std::int32_t steps = 1; ///< number of shades: the number of chunks times the number of slices per sequence
 
     friend constexpr auto operator<=>(const Paint&, const Paint&) = default;
 };
