@@ -62,7 +62,7 @@ private:
     static constexpr double kOthers = 4;
     static constexpr std::int64_t kOld = 7; ///< weight of earlier values in a moving average
     double share_;
-    int step_ = -2; ///< initially a number before the first step
+    int step_ = -2; ///< number of the current step; −2 before the first step
     TimeNs began_{0};
     bool done_ = true;
     TimeNs spent_{0};
@@ -114,7 +114,7 @@ private:
         const double more = usual(took_[1]) - without;
         interval_ = intervalFor(more, allowed, 2);
     }
-    /// The median rather than the mean, because a step delayed by something else reveals nothing about checks.
+    /// Uses the median rather than the mean, because a step delayed by something else reveals nothing about checks.
     static double usual(const std::deque<TimeNs>& times) {
         return static_cast<double>(median({times.begin(), times.end()}).count());
     }
@@ -122,7 +122,7 @@ private:
     static constexpr std::size_t kLast = 9;
     double share_;
     int interval_;
-    int step_ = -2; ///< initially a number before the first step
+    int step_ = -2; ///< number of the current step; −2 before the first step
     TimeNs began_{0};
     bool done_ = true;
     std::array<std::deque<TimeNs>, 2> took_; ///< durations of recent steps without checks, and with checks

@@ -54,7 +54,7 @@ struct CheckedStep {
     std::vector<DigestRecord> digests; ///< digests of first executions; empty unless they are recorded
 };
 
-/// Schedules the checks of one rank of a pipeline whose ops the caller executes and reports: chooses which ops to
+/// Schedules the checks of one pipeline rank, whose ops the caller executes and reports: chooses which ops to
 /// re-execute in bubbles, compares digests, and determines verdicts.
 ///
 /// The plan equals that of `aadiff plan` for the executed ops, and no op is delayed. A check is requested in its

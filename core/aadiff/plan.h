@@ -121,7 +121,7 @@ struct AadiffPlan {
     [[nodiscard]] TimeNs checkedPerStep() const; ///< over all ranks
 };
 
-/// Chooses which ops to re-execute in which slots, without making any op wait: a check is placed only where it ends,
+/// Chooses which ops to re-execute in which slots, without making any op wait: a check is placed only if it ends,
 /// including its margin, before the end of the slot. Units whose last check is the oldest come first. A step
 /// re-executes the same layer of the same op at most once, but may check the same unit again with another micro-batch.
 ///

@@ -19,7 +19,7 @@ namespace bubblescope {
 
 namespace detail {
 
-/// Tasks for idle threads, which start tasks roughly in the order in which these were added.
+/// Tasks for idle threads, started roughly in the order in which they were added.
 class TaskQueue {
 public:
     TaskQueue() = default;

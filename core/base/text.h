@@ -75,7 +75,7 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 /// kReplacementCharacter.
 [[nodiscard]] char32_t takeCodePoint(std::string_view& text);
 
-/// Replaces each byte that is not part of valid UTF-8 by '?', so that offsets do not change. Returns the number of
+/// Replaces each byte that is not part of valid UTF-8 with '?', so that offsets do not change. Returns the number of
 /// replaced bytes.
 std::size_t replaceInvalidUtf8(char* text, std::size_t size);
 

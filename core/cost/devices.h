@@ -22,7 +22,7 @@ struct DeviceSpec {
     std::int64_t memory = 0;      ///< bytes
     double memory_rate = 0;       ///< bytes per second
     double link = 0;              ///< bytes per second, total of the links to all other devices of the host
-    double network = 0;           ///< bytes per second to each other host
+    double network = 0;           ///< bytes per second to other hosts
     int per_host = 8;
     bool measured = true; ///< `product_share` was measured on this device rather than assumed from similar devices
 };

@@ -77,7 +77,7 @@ struct MeasuredPeak {
 };
 
 /// Fits a model to measured peaks by least squares: scales the memory allocated by ops, and sets `other`. Errors: Usage
-/// if the peaks do not determine both parameters, or if they contradict the model.
+/// if the peaks do not determine both parameters, or contradict the model.
 [[nodiscard]] Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Schedule& schedule,
                                            MemoryModel model);
 

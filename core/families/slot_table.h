@@ -26,7 +26,7 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::InputGrad0 || pass == Pass::InputGrad1;
 }
 
-/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others back.
+/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others in reverse.
 [[nodiscard]] constexpr bool travelsDown(Pass pass) {
     return pass == Pass::Forward0 || pass == Pass::InputGrad1;
 }

@@ -29,7 +29,7 @@ struct LayerLayout {
 /// Applies the checks of Megatron-core: one E at the start, one L at the end, all m after the last t, in one stage that
 /// is the last of its rank; the `pp` ranks have equal numbers of stages. Also accepts layouts that are proposed in pull
 /// requests of Megatron-core: m in several stages, and one L for the main model and one per m, in any of the last
-/// stages. Errors: Usage, with the character or the stage.
+/// stages. Errors: Usage, with the invalid character or stage.
 [[nodiscard]] Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp);
 
 /// Writes the syntax of layoutFromMegatron(), with factors for repeated units and stages. Errors: Usage if released
@@ -40,7 +40,7 @@ struct LayerLayout {
 /// number of layers: "[0, 5, 9, 13]".
 [[nodiscard]] std::string partitionToDeepSpeed(const Partition& partition);
 
-/// Parses such a list, with or without brackets. Errors: Usage if it does not start with 0 or is not ascending.
+/// Parses such a list, with or without brackets. Errors: Usage if the list does not start with 0 or is not ascending.
 [[nodiscard]] Result<Partition> partitionFromDeepSpeed(std::string_view text);
 
 /// Names of the modules on each stage, as JSON for `module_fqns_per_model_part`. With `hugging_face`, uses the names of

@@ -25,7 +25,7 @@ struct Tool {
     std::string name;
     std::string title;
     std::string about;
-    /// JSON schema of an object: "properties" with a "type" of string, integer, or array of strings, and "required".
+    /// JSON schema of an object: "required", and "properties" whose "type" is string, integer, or array of strings.
     nlohmann::json input;
     /// The `arguments` conform to the schema. An error is returned to the client, which may then call again.
     std::function<Result<ToolAnswer>(const nlohmann::json& arguments)> call;

@@ -75,7 +75,7 @@ public:
 
     /// Shuts down the sending direction. Returns false if the connection has ended.
     bool shutdownWrite();
-    /// Makes the system detect within a minute that the other host is unreachable.
+    /// Makes the system detect an unreachable host within a minute.
     void enableKeepAlive();
 
 private:
@@ -96,7 +96,7 @@ public:
     /// Listens on the first usable address of the host and sets `address.port` to the actual port. Error: Run, with the
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// Listens where other hosts can reach this host under the name that they use for it: on the interface with the
+    /// Listens where other hosts can reach this host by the name that they use for it: on the interface that has the
     /// name's address. If no interface has it (because the name resolves to the loopback on this host, or addresses are
     /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);

@@ -36,7 +36,7 @@ struct Cluster {
     [[nodiscard]] std::int64_t budget() const { return device.memory - reserved; }
 };
 
-/// Links of a group of communicating ranks: bytes per second and rank, and latency of one step.
+/// Links of a group of communicating ranks: bytes per second per rank, and latency of one step.
 struct Links {
     int ranks = 1;
     double rate = 0;

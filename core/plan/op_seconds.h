@@ -34,12 +34,12 @@ struct OpSeconds {
 
 /// Times of a transformer's parts in a layout, from first principles, per micro-batch of T = b·s/cp tokens:
 ///
-/// - A product of a T×n and an n×m matrix lasts as long as the slower of computation and memory access, and at least
-///   2 µs. Computation runs at the rate of matrix products, reduced by the factor d/(d+128) for the smallest dimension
-///   d. The product's two gradients are products of the same size. A rank's experts run as one grouped product, in
-///   which d is at most an expert's number of tokens.
-/// - Fused causal attention: half of 4·T·s·h/t FLOPs in the forward, 2.5 times as many in the backward. Unfused: the
-///   full square as two products, and 12 bytes per score in the forward, 16 in the backward.
+/// - A product of a T×n and an n×m matrix lasts as long as the slower of computation and memory access, and at least 2
+///   µs. Computation runs at the rate of matrix products, reduced by the factor d/(d+128), where d is the smallest
+///   dimension. The product's two gradients are products of the same size. A rank's experts run as one grouped product,
+///   in which d is at most an expert's number of tokens.
+/// - Fused causal attention: half of 4·T·s·h/t FLOPs in the forward, 2.5 times as many in the backward. Unfused: two
+///   products over the full square, and accesses to 12 bytes per score in the forward, 16 in the backward.
 /// - Element-wise ops (norms, residuals, the activation, rotations of Q and K) last as long as their memory accesses.
 ///   Their backward takes 1.5 times as long.
 /// - Tensor parallelism: an all-gather before attention and the MLP, and a reduce-scatter after each, of T·h elements
@@ -47,7 +47,7 @@ struct OpSeconds {
 /// - Context parallelism: keys and values are passed around a ring, which overlaps with attention.
 /// - Experts: tokens are assumed to be spread evenly. In both passes, each rank sends its T/t tokens to k experts with
 ///   one all-to-all of k·h·T/t elements, and receives the results with another. Before and after, the tokens are
-///   permuted, which reads and writes as many elements each time.
+///   permuted, which reads and writes the same number of elements.
 /// - Recomputation repeats the forward, including its communication. Selective recomputation repeats the products of K,
 ///   of the attention output and of the gate, and all element-wise ops; it gathers their inputs with two all-gathers.
 class ModelSeconds {

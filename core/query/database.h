@@ -35,7 +35,7 @@ public:
     ~Database();
 
     /// Returns the rows of a single SELECT. If several columns have the same name, the others are numbered: "id",
-    /// "id_2". Errors: Usage, with the place in the query; Run if a limit is hit; Cancelled; those of its tables.
+    /// "id_2". Errors: Usage, with the position in the query; Run if a limit is hit; Cancelled; those of its tables.
     [[nodiscard]] Result<report::DataTable> run(std::string_view sql, const JobControl& control,
                                                 const QueryLimits& limits = {});
     /// Returns the names of the tables that a query reads, without executing it. Errors: Usage.

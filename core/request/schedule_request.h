@@ -88,10 +88,10 @@ struct ScheduleRequest {
     /// Chunks per rank: as specified, or else one if the family supports it, or else two.
     [[nodiscard]] int chunks() const;
 
-    /// Sets in `options` the expected schedule of a trace, leaving unspecified sizes open.
+    /// Stores the expected schedule of a trace in `options`, leaving unspecified sizes open.
     [[nodiscard]] Status open(LoadOptions& options) const;
-    /// Rejects inputs that affect none of these orders, such as limits and groups that do not exist in their families,
-    /// or times of pairs and halves that do not occur. Errors: Usage.
+    /// Rejects inputs that affect none of these orders, such as limits or groups that their families do not use, or
+    /// times of pairs or halves that do not occur. Errors: Usage.
     [[nodiscard]] Status checkUsed(std::span<const Schedule> orders) const;
     /// Slices of each sequence in an order; empty without slice_cut or if the order has no slices. Errors: Usage.
     [[nodiscard]] Result<SliceParts> slices(const Schedule& made) const;

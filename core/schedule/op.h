@@ -41,7 +41,7 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
 }
 
-/// An op in an order or a timeline. Each op has only 12 bytes, because there may be millions of ops.
+/// An op in an order or a timeline. An op occupies only 12 bytes, because there may be millions of ops.
 struct Op {
     Microbatch microbatch;
     Chunk chunk;

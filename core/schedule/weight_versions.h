@@ -13,8 +13,8 @@ namespace bubblescope {
 /// True if a rank of the order has optimizer ops that are followed by other ops.
 [[nodiscard]] bool updatesWithinStep(const Schedule& order);
 
-/// The weights that micro-batches use in an order that updates weights within the step, that is, a pipeline without a
-/// flush. A version is identified by the number of updates since the start of the step. The update at the end of the
+/// The weights that micro-batches use in an order that updates weights within the step, that is, in a pipeline without
+/// a flush. A version is identified by the number of updates since the start of the step. The update at the end of the
 /// step counts, although it is not part of the order.
 struct WeightVersions {
     int updates = 1; ///< per step

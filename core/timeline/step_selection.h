@@ -36,7 +36,7 @@ enum class SetAside : std::uint8_t {
 /// - Up to three consecutive other steps are outliers if all of them take more than (1.2 + 0.4/m) times the median of
 ///   up to 7 steps on each side, plus 5σ (or are shorter by as much), and the adjacent steps do not. A lasting change
 ///   of four or more steps is therefore not an outlier. If more than a quarter of the steps would be outliers (with
-///   three steps, more than one), the step times of the run vary strongly, and no step is an outlier.
+///   three steps, more than one), the step times are assumed to vary strongly, and no step is an outlier.
 ///
 /// With at most two steps there are no outliers; a single step is never warm-up. At least a third of the steps, and at
 /// least one step, are included. Linear in the number of steps.
@@ -95,7 +95,7 @@ public:
 
     /// The typical step, which is the lower median by time of the included steps.
     [[nodiscard]] const SelectedStep& typical() const { return steps_[typical_]; }
-    /// Selects another typical step: the step of `timeline`, which must be its longest timeline.
+    /// Selects another typical step: the one whose longest timeline is `timeline`.
     void representBy(std::size_t timeline);
     /// Index of the typical timeline (that of the slowest replica of the typical step) in the run's steps.
     [[nodiscard]] std::size_t typicalTimeline() const { return typical().longest; }

@@ -10,9 +10,9 @@
 
 namespace bubblescope {
 
-/// Id of the set of args of each slice. Most ids of a file differ only in their lower halves. An entry therefore
-/// consists of the lower half and an index of the upper half: 4 bytes if only one upper half occurs, 5 for up to 256, 6
-/// for up to 65,536, and otherwise the complete id (8 bytes). Immutable; thread-safe.
+/// Id of each slice's set of args. Most ids of a file differ only in their lower halves. An entry therefore consists of
+/// the lower half and an index of the upper half: 4 bytes if only one upper half occurs, 5 for up to 256, 6 for up to
+/// 65,536, and otherwise the complete id (8 bytes). Immutable; thread-safe.
 class ArgColumn {
 public:
     ArgColumn() = default;

@@ -92,8 +92,8 @@ public:
     /// contains the arg if the number is between 0 and 2^32, its name is among the first 2^10, and `base` is 0 or among
     /// the first 2^20 results of add().
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object or event that starts at `offset` of a source. Offsets must be below 2^42; sources with numbers
-    /// from kMaxSources on have no args.
+    /// The JSON object or event that starts at `offset` of a source. Offsets must be below 2^42; sources numbered
+    /// kMaxSources or higher have no args.
     [[nodiscard]] static ArgSetId inSource(std::uint32_t source, std::uint64_t offset);
     static constexpr std::uint32_t kMaxSources = std::uint32_t{1} << 20;
     /// The union of both sets; args of the second set take precedence.

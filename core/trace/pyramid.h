@@ -59,9 +59,9 @@ private:
 /// Summarises the activity of a track in time intervals, for views in which one pixel covers thousands of slices.
 ///
 /// A leaf starts at every 16th slice of a track, so leaves are short where slices are dense. Each leaf, each group of
-/// eight leaves, and so on, stores for how long the track is busy in it and which key uses most of this time. An
-/// interval is composed of the largest nodes inside it; at its borders, slices are read individually. Therefore, times
-/// and counts are exact at every zoom level, and a pixel costs O(log n).
+/// eight leaves, and so on, stores the track's busy time in it and the key that uses most of this time. An interval is
+/// composed of the largest nodes inside it; at its borders, slices are read individually. Therefore, times and counts
+/// are exact at every zoom level, and a pixel costs O(log n).
 ///
 /// Uses 2.3 bytes per slice, plus 8 bytes for each slice that is open at the start of a leaf. Immutable; any number of
 /// threads may read it. Keeps the trace alive.

@@ -25,7 +25,7 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
-/// Ranks that communicate as a group, from the data of one rank's file.
+/// Ranks that communicate as a group, according to the file of one rank.
 struct ProcessGroup {
     std::string description; ///< purpose, such as "mesh_pp"
     std::vector<std::int64_t> ranks;
@@ -45,7 +45,7 @@ struct TraceFile {
     std::optional<std::int32_t> world_size = {}; ///< number of ranks in the job, from Kineto
     TimeNs offset{0};                            ///< added to all times in the file: Kineto's baseTimeNanoseconds
     std::string metadata = {};                   ///< a Chrome file's content except for its events, as a JSON object
-    /// If the file has several processes, the one whose data this is, such as "[TP00-PP01]" or "process 4711".
+    /// If the file has several processes, the one to which this data belongs, such as "[TP00-PP01]" or "process 4711".
     std::string process = {};
     /// Rank in the name of the file or in a file next to it.
     std::optional<std::int32_t> named_rank = {};
@@ -201,7 +201,7 @@ public:
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time of the first event on the clock of the files
     /// Time of the first event on the first file's own clock, without its offset. Equal for a file and for a part of it
-    /// that lacks the offset.
+    /// without the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< time from the first to the last event
 

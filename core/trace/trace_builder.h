@@ -29,7 +29,7 @@ inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() /
 struct NewSlice {
     TrackId track = 0;
     TimeNs start{0};
-    TimeNs duration{0}; ///< negative durations are replaced by 0
+    TimeNs duration{0}; ///< negative durations become 0
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
@@ -91,7 +91,7 @@ public:
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
     /// Marks a slice as never closed: it lasts until the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
-    /// Sorts the flow points after the first `flows` by track. Returns false if the job is stopped.
+    /// Sorts all flow points except the first `flows` ones by track. Returns false if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
     /// Adds args to a slice; they override earlier args with the same names.
     void addArgs(SliceId slice, ArgSetId args);

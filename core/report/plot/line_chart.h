@@ -8,8 +8,8 @@
 
 namespace bubblescope::plot {
 
-/// One quantity of a chart. All panels have the same places: values are connected by lines if places are numbers, and
-/// shown as bars if they are names.
+/// One quantity of a chart. All panels share their places on the horizontal axis: values are connected by lines if
+/// places are numbers, and shown as bars if places are names.
 struct Panel {
     std::string title;                                      ///< title including the unit: "Bubble rate (%)"
     std::vector<std::vector<std::optional<double>>> values; ///< per series and place; empty where there is no value

@@ -22,7 +22,7 @@ struct AnalysisOptions {
 /// Document with the results of `analyze` and `run`. `report` must belong to `run`. People see one step by rank: the
 /// typical step of the report's selection. Text and pages have the same order: the verdict, the findings, how time was
 /// used, the steps, and the bubbles compared with the closed form. A document for programs refers to `run` and
-/// `report`, which must outlive it, because a copy of all steps would use several times their memory.
+/// `report`, which must outlive it, because copies of all steps would use several times as much memory.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
 
 /// Document with only the verdict, the step time and the steps that the step time is based on.

@@ -14,7 +14,7 @@ namespace bubblescope::report {
 [[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
                                           double seconds);
 
-/// Document about a plan with moves of activations for these memory budgets, found in `seconds`.
+/// Document about a plan that moves activations to meet these memory budgets; the search took `seconds`.
 [[nodiscard]] Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_t>& budgets,
                                          double seconds);
 
