@@ -37,7 +37,7 @@ enum class Covered : std::uint8_t {
 [[nodiscard]] std::string_view coveredName(Covered state); ///< "covered", "not yet", "never"
 
 /// The unit of coverage by replays: one kind of op of one layer, in one chunk of a rank. A check of any micro-batch
-/// covers it.
+/// covers the unit.
 struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;

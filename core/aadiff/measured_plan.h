@@ -16,9 +16,9 @@
 
 namespace bubblescope {
 
-/// Plans checks for one rank of an unpaced run from the idle time in its own steps. Nominal op times are useless here,
-/// because unpaced ops last as long as their computation and, if there are more ranks than cores, a waiting rank yields
-/// its core to another rank.
+/// Plans checks for one rank of an unpaced run from the idle time that the rank has measured in its steps. Nominal op
+/// times are useless here, because unpaced ops last as long as their computation and, if there are more ranks than
+/// cores, a waiting rank yields its core to another rank.
 ///
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
 /// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If

@@ -86,8 +86,8 @@ struct CostModel {
     OpTimes times;                    ///< for every stage if `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; either empty or with one entry per stage
     std::optional<TimeNs> overlapped; ///< time of an overlapped forward and B or I; none = see pairTime()
-    /// Time of the tensor-parallel all-reduce of a forward or an I; it is exposed if the op runs alone. A B hides it
-    /// behind the weight gradient, and an op of an overlapped pair hides it behind the other op.
+    /// Time of the tensor-parallel all-reduce of a forward or an I; it is exposed if the op runs alone. A B hides this
+    /// time behind the weight gradient, and an op of an overlapped pair hides it behind the other op.
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
     TransferModel transfers; ///< transfer costs in addition to the latency
@@ -100,7 +100,7 @@ struct CostModel {
     }
 
     /// Time of an overlapped pair of ops, computed from the times of the two ops when they run alone. Unless
-    /// `overlapped` applies to the pair, it is the sum of these times minus the hidden all-reduces.
+    /// `overlapped` applies to the pair, the result is the sum of these times minus the hidden all-reduces.
     [[nodiscard]] TimeNs pairTime(OpKind first, TimeNs first_alone, OpKind second, TimeNs second_alone) const;
 
     /// Latency plus bytes / bandwidth, for a transfer between two different ranks. Ignores `measured`.

@@ -36,7 +36,7 @@ struct ModelSizes {
     std::int64_t gradient_bytes = 2;
     std::int64_t optimizer_bytes = 12;
     std::int64_t optimizer_shards = 1; ///< number of data-parallel ranks that shard the optimizer state
-    std::int64_t expert_shards = 1;    ///< for experts, which have smaller groups
+    std::int64_t expert_shards = 1;    ///< same for experts, which have smaller groups
     std::int64_t weight_shards = 1;    ///< number of data-parallel ranks that shard weights and gradients, as in FSDP
     std::vector<int> layers_per_stage; ///< empty = evenly
 };

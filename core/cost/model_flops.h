@@ -8,8 +8,8 @@
 namespace bubblescope {
 
 /// Counts the floating-point operations per token in the forward pass. A multiply-add counts as two operations;
-/// recomputation and element-wise operations are not counted. The backward pass needs twice as many. With hidden size
-/// h, h_kv = h · kv_heads / heads, feed-forward size f and sequence length s, per layer:
+/// recomputation and element-wise operations are not counted. The backward pass needs twice as many operations. With
+/// hidden size h, h_kv = h · kv_heads / heads, feed-forward size f and sequence length s, per layer:
 ///
 ///     products:   2h(2h + 2h_kv) + 4hf        (SwiGLU: 6hf)
 ///     attention:  2sh                         causal: a token attends to s/2 others on average, in two products

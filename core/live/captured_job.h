@@ -92,7 +92,7 @@ private:
 /// on reading. Not thread-safe.
 class CapturedRun {
 public:
-    /// `patience`: the last step of the files counts as complete if they have not grown for this long.
+    /// `patience`: the last step counts as complete if the files have not grown for this long.
     CapturedRun(std::vector<std::filesystem::path> folders, TimeNs patience)
         : folders_(std::move(folders)), patience_(patience) {}
 

@@ -48,7 +48,7 @@ private:
     void solve();
 
     std::map<std::string, int> numbers_;
-    std::vector<TimeNs> order_; ///< by number: CLOCK_REALTIME minus CLOCK_MONOTONIC in the most recent reading
+    std::vector<TimeNs> order_; ///< by clock number: CLOCK_REALTIME minus CLOCK_MONOTONIC in the latest reading
     std::vector<bool> read_;    ///< true if a reading exists
     std::deque<Ping> pings_;    ///< recent pings; asker and replier are clock numbers
     std::vector<ClockFit> fits_;

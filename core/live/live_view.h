@@ -81,8 +81,8 @@ struct LiveRank {
     std::int64_t records = 0;     ///< number of slices received
     std::int64_t dropped = 0;     ///< slices lost in the rank's process, according to its own count
     std::int64_t undelivered = 0; ///< slices written by the rank but not received; known when the rank ends
-    TimeNs busy{0};               ///< sum over the complete steps
-    TimeNs bubble{0};             ///< sum over the complete steps
+    TimeNs busy{0};               ///< total over the complete steps
+    TimeNs bubble{0};             ///< total over the complete steps
     std::string host;
     std::int64_t pid = 0;
     std::string reason; ///< for Gone: known facts about the exit
@@ -120,13 +120,13 @@ struct LiveStep {
     std::optional<TimeNs> expected_bubble;     ///< from the closed form, if one applies
     TimeNs busy{0};                            ///< sum over all ranks
     PerCause<TimeNs> causes{};                 ///< bubble time by cause, summed over all ranks, see RankAccounting
-    StepValues values;                         ///< over all replicas; only if a recorded job's framework reports them
+    StepValues values;                         ///< values over all replicas; set only if a job's framework reports them
     CheckCounts checks;                        ///< checks received before the step was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// Combines the times of the replicas that completed a step: the longest wall time, and sums over the ranks of these
-/// replicas.
+/// Combines the times of the replicas that completed a step: the longest wall time, and the other times summed over the
+/// ranks of these replicas.
 [[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
 /// Totals for the entire run.

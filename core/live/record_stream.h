@@ -112,7 +112,7 @@ public:
     /// The writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
     /// A stream of the same name, from a restarted rank or from another run, replaces this one and is then passed from
-    /// its start. Its first steps show where it comes from.
+    /// its start. The first steps of the new stream show its origin.
     virtual void restart(Stream stream) = 0;
     /// No more data will arrive for this stream, because its file was removed or continues in the next file. Releases
     /// the number `stream`, which may be reused.

@@ -66,7 +66,7 @@ public:
     [[nodiscard]] bool isCaptured(Stream stream) const;
     /// Number of streams that currently end inside a packet.
     [[nodiscard]] std::int64_t cutStreams() const;
-    /// True if no more data will arrive for the stream, because it contains its end or its writer has exited.
+    /// True if the stream has ended, because it contains an end record or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
     /// True if all known processes of a recorded job have ended or are lost, so that its recognised steps are complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }

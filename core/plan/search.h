@@ -44,8 +44,8 @@ struct SearchResult {
 
 /// Lists all layouts of a space for which tp divides the heads and fits within a host, pp, vpp and the split divide the
 /// layers, ep divides the experts and the ranks of a stage, and micro-batches divide the batch. Layers are split
-/// evenly, or such that the stage with the head has as much work as the others. Deterministic. Errors: Usage if there
-/// are none.
+/// evenly, or so that the stage with the head has as much work as the other stages. Deterministic. Errors: Usage if
+/// there are none.
 [[nodiscard]] Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space);
 
 /// Finds the best layouts of the space. Layouts are judged in the order of their lower bounds until no other layout can

@@ -18,7 +18,7 @@ struct TextLayout {
     bool colors = false;            ///< use the escape codes in kStyles
 };
 
-/// Escape codes with which a terminal displays headings, severities and commands, and the code that resets them.
+/// Escape codes that make a terminal highlight headings, severities and commands, and the code that resets them.
 inline constexpr std::string_view kHeadingStyle = "\x1b[1m";
 inline constexpr std::string_view kSeriousStyle = "\x1b[31;1m";
 inline constexpr std::string_view kWarningStyle = "\x1b[33;1m";

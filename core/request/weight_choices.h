@@ -37,7 +37,7 @@ struct EarlierUnshard {
     TimeNs hidden{0};    ///< part of the wait that would be hidden
 };
 
-/// For the longest waits for weights: the smallest shift that hides most of it. Sorted by hidden time, longest first.
+/// For each of the longest waits: the smallest shift that hides most of it. Sorted by hidden time, longest first.
 [[nodiscard]] Result<std::vector<EarlierUnshard>> earlierUnshards(const LoweredSchedule& lowered,
                                                                   const CostModel& costs, const QueueModel& queues,
                                                                   const WeightTimes& weights);

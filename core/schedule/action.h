@@ -30,7 +30,7 @@ enum class ActionKind : std::uint8_t {
     // The following actions do not exist in PyTorch; they concern the activations that F keeps for its backward.
     Offload,     ///< starts to copy the activations to the host or to another rank; their memory is free after the copy
     WaitOffload, ///< waits until this copy has ended
-    Reload,      ///< starts to copy the activations back after the offload has ended; the backward waits for it
+    Reload,      ///< starts to copy the activations back after the offload has ended; the backward waits for this copy
     Recompute,   ///< recomputes the activations, because F kept only its input
 };
 

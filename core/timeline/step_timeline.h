@@ -112,10 +112,10 @@ struct StepTimeline {
 /// Shifts the window, ops and transfers of a step so that the step starts at `begin`.
 void moveTo(StepTimeline& step, TimeNs begin);
 
-/// Interpolates between two timelines of a step: each op that is in both starts and ends at `fraction` of the way from
-/// its times in `from` to its times in `to`. 0 results in `from` and 1 in `to`; in between, the result has no transfers
-/// and only ops that are in both. The times of both must have the same origin. The ops of a rank remain sorted by
-/// start; they may overlap where the two timelines have different orders. O(n log n) in the number of ops.
+/// Interpolates between two timelines of a step: ops that exist in both timelines start and end at `fraction` of the
+/// way from their times in `from` to those in `to`. 0 results in `from` and 1 in `to`; in between, the result has no
+/// transfers and only ops that are in both. The times of both must have the same origin. The ops of a rank remain
+/// sorted by start; they may overlap where the two timelines have different orders. O(n log n) in the number of ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
 
 } // namespace bubblescope

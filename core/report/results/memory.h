@@ -11,8 +11,8 @@ namespace bubblescope::report {
 /// The parts of a rank's peak: activations of equal size, and the remainder, such as "8 × 7.5 GiB + 44 GiB".
 [[nodiscard]] std::string peakWords(const Schedule& schedule, const MemoryReport& memory, Rank rank);
 
-/// Adds a line for each rank that exceeds the budget, with the first op that exceeds it; if there is none, adds a line
-/// that reports this. Adds nothing without a budget.
+/// Adds a line for each rank that exceeds the budget, with the first op that exceeds it, or a single line if no rank
+/// exceeds the budget. Adds nothing without a budget.
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& memory);
 
 } // namespace bubblescope::report

@@ -36,7 +36,7 @@ public:
     void empty(std::string_view element, std::string_view attributes);
     /// An element that contains text.
     void filled(std::string_view element, std::string_view text, std::string_view attributes = {});
-    /// A rectangle, with a tooltip if `title` is not empty. It has the colour of the enclosing group unless
+    /// A rectangle, with a tooltip if `title` is not empty. The rectangle has the colour of the enclosing group unless
     /// `attributes` override it.
     void rect(const Rect& rect, std::string_view title = {}, std::string_view attributes = {});
     void text(double x, double y, std::string_view text, std::string_view attributes = {});
