@@ -24,7 +24,7 @@ public:
         if (last_[place].size() > kLast) last_[place].pop_front();
     }
 
-    /// Empty until `needed` bubbles at the place are known.
+    /// Empty until `needed` bubbles at this place are known.
     [[nodiscard]] std::optional<TimeNs> shortest(std::size_t place, std::size_t needed) const {
         if (place >= last_.size() || last_[place].size() < std::max<std::size_t>(needed, 1)) return std::nullopt;
         return *std::ranges::min_element(last_[place]);

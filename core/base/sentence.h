@@ -80,7 +80,7 @@ private:
 };
 
 /// A message for users in English, with the pattern and arguments that the app needs to translate it. The arguments are
-/// texts or other sentences. Core contains only English. Copying costs little more than copying the text.
+/// strings or other sentences. Core contains only English. Copying costs little more than copying the text.
 class Sentence {
 public:
     Sentence() = default;

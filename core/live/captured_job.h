@@ -81,7 +81,7 @@ private:
     [[nodiscard]] TimeNs lastReceived() const;
 
     std::map<Key, RecordedProcess> processes_;
-    std::optional<RankPlaces> places_; ///< recognised places of the launcher's ranks in the job's mesh
+    std::optional<RankPlaces> places_; ///< recognised positions of the launcher's ranks in the job's mesh
     std::optional<TimeNs> until_;      ///< start of the last returned step, on the files' clock
     int steps_ = 0;
     bool settled_ = false;

@@ -106,8 +106,8 @@ struct CheckCounts {
     void add(const CheckCounts& other);
 };
 
-/// Data about a step, kept during the entire run. Steps that were not recorded completely have no times, because
-/// unknown time is not bubble time.
+/// Data about a step that is stored during the entire run. Steps that were not recorded completely have no times,
+/// because unknown time is not bubble time.
 struct LiveStep {
     int index = 0;
     bool complete = false;

@@ -17,8 +17,8 @@ namespace bubblescope::live {
 inline constexpr std::uint64_t kLongRecording = std::uint64_t{1} << 30;
 
 /// Diagnoses a finished recording of one of Bubblescope's own runs in bounded memory, see diagnoseSteps(): reads its
-/// files step by step, as a monitor does. Findings and reports that need raw slices are missing, because slices are not
-/// kept.
+/// files step by step, as a monitor does. Findings and reports that need raw slices are missing, because slices are
+/// discarded.
 ///
 /// `paths` must be folders. Empty if the run should be loaded completely: its files have fewer than `least_bytes`
 /// bytes, it fits into a single window, has checks (aadiff), was recorded from another program, or contains no step

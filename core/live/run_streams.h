@@ -71,7 +71,7 @@ public:
     /// True if all known processes of a recorded job have ended or are lost, so that its recognised steps are complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
-    /// Passes the steps that are due to the derived class. Returns the events that occurred since the last call.
+    /// Passes all steps that are due on to the derived class. Returns the events that occurred since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }

@@ -155,7 +155,7 @@ private:
     std::vector<CheckRecord> late_;
 };
 
-/// Counts for a single check.
+/// Counts that result from a single check.
 [[nodiscard]] CheckCounts countsOf(const SeenCheck& check);
 
 } // namespace bubblescope::live

@@ -140,7 +140,7 @@ private:
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
     std::size_t name_bytes_ = 0; ///< total length of the keys of known_
-    std::size_t numbered_ = 0;   ///< number of streams of all peers
+    std::size_t numbered_ = 0;   ///< total number of streams over all peers
     std::deque<std::shared_ptr<const Key>>
         finished_;                     ///< keys of finished streams in known_, oldest first; includes restarted ones
     std::map<std::string, Away> away_; ///< by name of the sender

@@ -17,7 +17,7 @@ enum class PairCalls : std::uint8_t {
     Single,   ///< one call per transfer; the receive of an F comes before the send of the B
 };
 
-/// Actions of a rank of 1F1B in Megatron-core and Paddle, where each call is directly followed by waits.
+/// Actions of a 1F1B rank in Megatron-core and Paddle, where each call is directly followed by waits.
 [[nodiscard]] std::vector<Action> oneFOneBCalls(const Schedule& order, Rank rank, PairCalls pairs);
 
 } // namespace bubblescope

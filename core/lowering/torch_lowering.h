@@ -14,7 +14,7 @@ struct TorchLowering {
     /// Maximum number of ops between a receive and the op that needs it; none = as early as in PyTorch. PyTorch has no
     /// such option, but it runs the resulting actions.
     std::optional<int> receives_ahead;
-    int max_active_stages = 3; ///< maximum number of stages whose weights a rank keeps
+    int max_active_stages = 3; ///< maximum number of stages whose weights a rank keeps gathered
     /// Number of stages for which each rank gathers weights in advance; "auto": min(rank + 2, max_active_stages).
     enum class Lookahead { Full, Auto, Listed } lookahead = Lookahead::Full;
     std::vector<int> lookahead_list;

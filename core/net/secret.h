@@ -28,7 +28,7 @@ using Nonce = std::array<char, kProofBytes>;
 /// Unpredictable bytes that never repeat.
 [[nodiscard]] Nonce makeNonce();
 
-/// Compares two texts in constant time, which does not reveal the position of the first difference.
+/// Compares two strings in constant time, which does not reveal the position of the first difference.
 [[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
 
 [[nodiscard]] inline std::string_view bytesOf(const std::array<char, kProofBytes>& bytes) {

@@ -24,7 +24,7 @@ struct Space {
     std::vector<TransformerShape::Recompute> recompute; ///< None, Selective or Full; if empty, tries None and Full
     std::vector<Zero> zero;
     std::size_t plans = 10; ///< number of best plans to return
-    bool prune = true;      ///< if false, every layout is judged; used in tests
+    bool prune = true;      ///< if false, every layout is evaluated; used in tests
 };
 
 /// Schedules that are searched by default.
@@ -48,8 +48,8 @@ struct SearchResult {
 /// there are none.
 [[nodiscard]] Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space);
 
-/// Finds the best layouts of the space. Layouts are judged in the order of their lower bounds until no other layout can
-/// be among the best. Errors: Usage if no layout fits; Cancelled.
+/// Finds the best layouts of the space. Layouts are evaluated in the order of their lower bounds until no other layout
+/// can be among the best. Errors: Usage if no layout fits; Cancelled.
 [[nodiscard]] Result<SearchResult> search(const Judge& judge, const Space& space, const JobControl& control);
 
 } // namespace bubblescope::plan

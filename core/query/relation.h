@@ -14,7 +14,7 @@
 
 namespace bubblescope::query {
 
-/// Either NULL, a number, or a text. The relation owns the memory of texts.
+/// NULL, a number, or a string. The relation owns the memory of string views.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string_view, std::string>;
 
 enum class Affinity : std::uint8_t { Integer, Real, Text };

@@ -25,13 +25,13 @@ enum class ColumnType : std::uint8_t {
     Int64,   ///< times in nanoseconds, sizes in bytes, counts
     Float64, ///< shares, rates
     Bool,
-    Text, ///< an index into the distinct texts for each row
+    Text, ///< per row, an index into the distinct strings
 };
 
-/// The distinct texts of a column, sorted by first appearance.
+/// The distinct strings of a column, in order of first appearance.
 class TextSet {
 public:
-    /// Returns the index of the text, adding the text if necessary.
+    /// Returns the index of the string, adding the string if necessary.
     std::int32_t add(std::string_view text);
 
     [[nodiscard]] std::size_t size() const { return ends_.size() - 1; }
@@ -39,7 +39,7 @@ public:
         return std::string_view(bytes_).substr(static_cast<std::size_t>(ends_[number]),
                                                static_cast<std::size_t>(ends_[number + 1] - ends_[number]));
     }
-    /// Offset of each text in bytes(), followed by the end of the last text: size() + 1 entries.
+    /// Offset of each string in bytes(), followed by the end of the last string: size() + 1 entries.
     [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return ends_; }
     [[nodiscard]] const std::string& bytes() const { return bytes_; } ///< UTF-8
 
@@ -52,7 +52,7 @@ private:
     std::string bytes_;
     std::vector<std::int64_t> ends_{0};
     std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
-    std::int32_t latest_ = -1; ///< index of the last text, because consecutive rows often have equal texts
+    std::int32_t latest_ = -1; ///< index of the last string, because consecutive rows often have equal strings
 };
 
 /// Bits, starting with the lowest bit of each byte.
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] const Bits& valid() const { return valid_; }
 
     void reserve(std::size_t rows);
-    /// A value of another type is converted to the column's type, but a text in a column of numbers becomes null.
+    /// A value of another type is converted to the column's type, but a string in a column of numbers becomes null.
     void add(std::int64_t value);
     void add(double value); ///< infinities and NaN become null, as in JSON
     void add(bool value);
@@ -128,7 +128,7 @@ public:
     [[nodiscard]] std::size_t rows() const { return columns_.empty() ? 0 : columns_.front().size(); }
     void reserve(std::size_t rows);
 
-    /// Pass one cell per column, in order: numbers, ids, times, texts, sentences, or optionals of these.
+    /// Pass one cell per column, in order: numbers, ids, times, strings, sentences, or optionals of these.
     template <class... Cells>
     void row(const Cells&... cells) {
         std::size_t column = 0;
@@ -167,7 +167,7 @@ private:
 
 /// Writes a table as CSV (RFC 4180 with line ends "\n"): first the column names, then the rows. Lines are written one
 /// at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are empty
-/// cells, and texts are quoted by csvCell().
+/// cells, and strings are quoted by csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 /// Writes a table as a JSON list of objects, one per line.

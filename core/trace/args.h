@@ -29,7 +29,7 @@ struct Arg {
     friend bool operator==(const Arg&, const Arg&) = default;
 };
 
-/// An arg in the form in which readers pass it, with interned texts. Uses 24 bytes.
+/// An arg as passed by readers, with interned strings. Uses 24 bytes.
 struct StoredArg {
     enum class Type : std::uint8_t { Int, Double, Bool, Text };
 
@@ -45,7 +45,7 @@ struct StoredArg {
     friend bool operator==(const StoredArg&, const StoredArg&) = default;
 };
 
-/// An arg during a visit; its texts are valid only until the callback returns.
+/// An arg during a visit; its strings are valid only until the callback returns.
 struct ArgView {
     std::string_view name;
     std::variant<std::int64_t, double, bool, std::string_view> value;

@@ -8,11 +8,11 @@
 
 namespace bubblescope {
 
-/// Index of a text in a StringPool. The empty text always has index 0.
+/// Index of a string in a StringPool. The empty string always has index 0.
 using StringId = std::uint32_t;
 
-/// Stores each distinct text once. Ids are consecutive and never change; views remain valid as long as the pool exists,
-/// even if it is moved. Several threads may read as long as no text is interned.
+/// Stores each distinct string once. Ids are consecutive and never change; views remain valid as long as the pool
+/// exists, even if it is moved. Several threads may read as long as no string is interned.
 class StringPool {
 public:
     StringPool();
@@ -23,7 +23,7 @@ public:
     ~StringPool() = default;
 
     [[nodiscard]] StringId intern(std::string_view text);
-    /// Id of an interned text, or 0 (which is also the id of the empty text).
+    /// Id of an interned string, or 0 (which is also the id of the empty string).
     [[nodiscard]] StringId find(std::string_view text) const;
     [[nodiscard]] std::string_view text(StringId id) const { return texts_[id]; }
     [[nodiscard]] std::size_t size() const { return texts_.size(); }

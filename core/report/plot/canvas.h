@@ -15,16 +15,16 @@ struct Point {
 
 enum class Anchor { Start, Middle, End };
 
-/// Either a line through points, a closed shape, or a text.
+/// A line through points, a closed shape, or a label.
 struct Mark {
     enum class Kind { Line, Shape, Text };
     Kind kind = Kind::Line;
-    std::vector<Point> points; ///< for a text: the start, end or middle of its baseline
+    std::vector<Point> points; ///< for a label: the start, end or middle of its baseline
     std::string colour;        ///< colour of the line, the fill or the letters, as "#rrggbb"
     double size = 1;           ///< width of a line, or height of letters
     std::string text = {};
     Anchor anchor = Anchor::Start;
-    bool upwards = false;            ///< true for a text that reads upwards
+    bool upwards = false;            ///< true for a label that reads upwards
     std::vector<double> dashes = {}; ///< lengths of the dashes and gaps of a line; empty = solid
 };
 

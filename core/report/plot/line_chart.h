@@ -19,7 +19,7 @@ struct Chart {
     std::string title;
     std::string places_title;        ///< displayed below each panel
     std::vector<std::string> places; ///< labels of the places
-    std::vector<double> at;          ///< positions of the places; empty = places are names at equal distances
+    std::vector<double> at;          ///< positions of the places; empty = places are names, spaced equally
     std::vector<std::string> series;
     std::vector<Panel> panels;
 };

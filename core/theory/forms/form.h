@@ -29,7 +29,7 @@ struct PositionForm {
     std::string expression; ///< such as "(p−s−1)·t_b"; s is the rank
     TimeNs value{0};
     FormKind kind = FormKind::Exact;
-    std::string domain; ///< text describing the conditions under which the form is exact or a bound
+    std::string domain; ///< conditions under which the form is exact or a bound
 };
 
 /// Maximum activations per rank, in units of one chunk's forward, as counted by peakActivations(). Peaks depend only on
@@ -77,7 +77,7 @@ struct ClosedForm {
     TimeNs makespan{0};
     std::string makespan_expression;
     FormKind kind = FormKind::Exact; ///< kind of the makespan, totals and rates
-    std::string domain;              ///< text describing when makespan and totals are exact or bounds
+    std::string domain;              ///< conditions under which makespan and totals are exact or bounds
     std::string note;                ///< reason why there is no exact form; empty if there is one
     /// The three bubble rates defined in BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan

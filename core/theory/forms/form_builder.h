@@ -41,7 +41,7 @@ struct PositionTerm {
 /// that they are consistent. The schedule and the costs must outlive this object.
 class FormBuilder {
 public:
-    /// `domain` is a text describing the conditions under which the forms are exact.
+    /// `domain` describes the conditions under which the forms are exact.
     FormBuilder(const Schedule& schedule, const CostModel& costs, std::string domain);
 
     /// Adds a form that applies to all ranks; `value` is called with the rank s.
