@@ -33,7 +33,7 @@ struct DigestSpread {
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    int first_layer = 0; ///< lowest layer with a differing value; the next fields also describe differing values
+    int first_layer = 0; ///< lowest layer with a differing value; the fields below also refer to differing values
     int last_layer = 0;
     std::int64_t microbatches = 0;
     std::vector<Rank> ranks_a; ///< ranks of run a that computed the differing values

@@ -100,7 +100,7 @@ struct RankPlan {
     std::vector<CheckUnit> units;
     std::vector<std::vector<PlannedCheck>> steps; ///< until all coverable units are covered; checks sorted by start
     std::vector<std::size_t> never;               ///< units that do not fit into any slot while their inputs exist
-    /// Idle time in slots before the rank's first op, which known-answer tests can use.
+    /// Idle time, usable by known-answer tests, in slots before the rank's first op.
     TimeNs before_first{0};
     std::int64_t peak_kept_bytes = 0;
 

@@ -25,8 +25,8 @@ namespace bubblescope {
 // Wire> void fields(Wire& wire, ItsType& value)` in its namespace, which passes all members to wire(). Bind the members
 // with `auto& [a, b] = value`, so that adding a member causes a compile error until it is serialized too.
 
-/// Maximum distance of a time in a file from its clock's zero. The limit of 73 years lets sums and differences of two
-/// such times fit into 64 bits.
+/// Maximum distance of a time in a file from the zero of the file's clock. The limit of 73 years lets sums and
+/// differences of two such times fit into 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 
 /// Appends serialized values to a byte string.

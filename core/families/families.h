@@ -32,7 +32,7 @@ namespace bubblescope {
                                       : fmt::format("omit {}, or use {}", Field("vpp"), instead));
 }
 
-/// Rejects more than two chunks per rank, for families that always use two; one is the default. Errors: Usage.
+/// Rejects more than two chunks per rank; the family uses two even if the spec has the default of one. Errors: Usage.
 [[nodiscard]] inline Status requireTwoChunks(const ScheduleSpec& spec) {
     if (spec.vpp <= 2) return {};
     return usageError(fmt::format("{} has 2 chunks per rank, not {}", spec.name, spec.vpp),

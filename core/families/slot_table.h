@@ -37,7 +37,7 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
 }
 
 /// A table with one row per rank and one slot per unit of time, for V-shaped schedules that repeat a *building block*
-/// (Qi et al. 2024): the slots of one micro-batch's passes on every rank, repeated every six slots for the next
+/// (Qi et al., 2024): the slots of one micro-batch's passes on every rank, repeated every six slots for the next
 /// micro-batch. Therefore, the steady state has no gaps, and its memory use is known. This class closes the gaps at
 /// both ends without increasing memory.
 class SlotTable {

@@ -116,7 +116,7 @@ struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<Cell>> rows;
     Reader reader = Reader::Everyone;
-    std::size_t most_in_text = kAll; ///< maximum number of rows on a terminal; the number of omitted rows follows
+    std::size_t most_in_text = kAll; ///< maximum number of rows on a terminal; a note reports the number of others
     std::size_t most_open = 40;      ///< maximum number of rows that a page shows unfolded
     std::size_t indent = 2;          ///< number of spaces before each line of text
     std::string more;                ///< pattern for the number of omitted rows; the default adds that JSON contains

@@ -67,9 +67,9 @@ struct ScheduleRequest {
     /// `usual_forward`, and a backward takes twice as long.
     [[nodiscard]] Result<CostModel> costs(TimeNs usual_forward) const;
 
-    /// The schedule is either generated from the name and sizes, read from the file (without validation), or the loaded
-    /// order. A schedule from a file gets the name of the family with the same order, or else "custom". `times` must be
-    /// the result of costs(), for families whose order depends on op times.
+    /// The schedule that is generated from the name and sizes, read from the file (without validation), or already
+    /// loaded. A schedule from a file gets the name of the family with the same order, or else "custom". `times` must
+    /// be the result of costs(), for families whose order depends on op times.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
     /// The schedule and its costs, including transfers and the times of individual ops.

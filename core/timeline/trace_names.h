@@ -24,8 +24,8 @@
 ///   name), `clock` (a name for CLOCK_MONOTONIC: equal names mean equal clocks), `pid`, `pids` (the PID namespace) and,
 ///   if known, `device` (a GPU's UUID). A file that continues a full one has `segment`, counted from 0.
 /// - category "run": an instant "records lost" if the records of a rank exceeded its memory (arg records). An instant
-///   "bubblescope end" ends a rank's last file. Its args are records (slices written, over all segments) and dropped,
-///   and, for a failed run, failure (the reason).
+///   "bubblescope end" marks the end of a rank's last file. Its args are `records` (slices written, over all segments),
+///   `dropped` and, for a failed run, `failure` (the reason).
 /// - category "check": a check (see CheckRecord) on the track "replay", with a name such as "F3.1 layer 5"; a slice if
 ///   the check ran, otherwise an instant. The args are check, outcome, verdict (see checkKindName() and the functions
 ///   after it), kind, microbatch, chunk, stage, step and sequence as for an op, layer (index across the model, from 0
@@ -35,9 +35,9 @@
 ///   `digest` instead of first and second.
 /// - categories "kernel", "gpu_memcpy" and "gpu_memset": device activity of the rank, on tracks "stream: …" that are
 ///   named by the stream's purpose; categories "cuda_runtime" and "cuda_driver": calls of the rank, on the track "CUDA
-///   calls". Names and args are those of PyTorch's profiler. Slices inside an op have `op` (opName(), both names of a
-///   pair joined by "+") and `step`. An op lasts from its first to its last slice on the device; its slice of category
-///   "op" then has the times of the events recorded around them.
+///   calls". Names and args are those of PyTorch's profiler. Slices inside an op have the args `op` (opName(), both
+///   names of a pair joined by "+") and `step`. An op lasts from its first to its last slice on the device; its slice
+///   of category "op" then has the times of the events recorded around them.
 /// - category "clock": an instant named "ping" for an exchange between ranks with different clocks; args asker, replier
 ///   (ranks in the run) and t0_ns … t3_ns, see Ping (core/base/time.h). All timestamps are nanoseconds of the
 ///   recording host's CLOCK_MONOTONIC; simulations start at 0.

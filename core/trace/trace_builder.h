@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// Maximum distance of a time from its clock's zero, 73 years; readers discard larger times, which occur only in
+/// Maximum distance of a time from the zero of its clock, 73 years; readers discard larger times, which occur only in
 /// damaged files. Sums and differences of two times in this range fit into 64 bits.
 inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
 [[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
