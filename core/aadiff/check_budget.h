@@ -23,8 +23,8 @@ namespace bubblescope {
 
 /// Chooses the steps in which a rank does extra work that lengthens its ops, so that the work takes at most a given
 /// share of the time on average. Each of the first steps does the work, to measure its cost; after that, only steps
-/// whose number is a multiple of a power of two do. Ranks and runs with a long interval therefore use steps that those
-/// with a shorter one use, too. Not thread-safe; the caller supplies all times.
+/// whose number is a multiple of a power of two do. Therefore, if a rank or run with a long interval does the work in a
+/// step, so do those with a shorter interval. Not thread-safe; the caller supplies all times.
 class CheckCost {
 public:
     static constexpr int kTried = 4; ///< number of initial steps, each of which does the work; step 0 is a warm-up

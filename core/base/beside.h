@@ -10,8 +10,8 @@
 namespace bubblescope {
 
 /// Similar to parallelFor(), but the calling thread runs `own()` first and then helps the other threads, which already
-/// run `work(i)`. Meant for work with a part that must run on the calling thread: meanwhile, the other cores are busy,
-/// too. Rethrows exceptions on the calling thread.
+/// run `work(i)`. Meant for work with a part that must run on the calling thread, so that other cores are busy
+/// meanwhile. Rethrows exceptions on the calling thread.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {
     std::atomic<std::size_t> next{0};

@@ -52,7 +52,7 @@ struct Frame {
 /// Splits the data of a connection, which arrives in pieces of any size, into frames. Not thread-safe.
 class FrameReader {
 public:
-    /// Maximum length of a text; a connection that announces a longer one is broken.
+    /// Maximum length of a frame's text; a connection that announces a longer text is broken.
     static constexpr std::size_t kLongestText = std::size_t{1} << 20;
 
     void feed(std::string_view bytes) { pending_.append(bytes); }

@@ -19,7 +19,7 @@ inline constexpr std::size_t kProfilerStep = 0;
 
 [[nodiscard]] std::optional<StepMark> stepMarkNamed(std::string_view name);
 
-/// True if slices of a category may mark steps: ranges of users or frameworks. Other slices may have such names, too.
+/// True for categories of user or framework ranges, which may mark steps. Other slices may have such names, too.
 [[nodiscard]] bool holdsStepMarks(std::string_view category);
 
 } // namespace bubblescope

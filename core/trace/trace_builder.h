@@ -56,8 +56,8 @@ public:
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Sets the offset that is added to all times of the file when the trace is completed, because readers may find it
-    /// late. An offset that would move times beyond kFarthestTime is ignored (diagnostic "bad-time").
+    /// Sets the offset that is added to all times of the file when the trace is completed, because readers may find the
+    /// offset late. An offset that would move times beyond kFarthestTime is ignored (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         trace_.files_[file].offset = offset;

@@ -55,7 +55,7 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
 void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
                       const std::vector<EarlierUnshard>& late);
 
-/// Each op with its times: [kind, microbatch, chunk, rank, start_ns, end_ns], plus the slice of split sequences.
+/// Each op with its times: [kind, microbatch, chunk, rank, start_ns, end_ns], plus the slice if sequences are split.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);
 
 } // namespace bubblescope::report
