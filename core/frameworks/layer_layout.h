@@ -21,7 +21,7 @@ struct LayerLayout {
 };
 
 /// Layout that corresponds to a partition of layers. `kinds` has one entry per layer; empty = all are transformer
-/// layers. If missing, adds an embedding before the first layer and a loss after the last one.
+/// layers. Adds an embedding before the first layer and a loss after the last one unless they exist.
 [[nodiscard]] LayerLayout layoutOf(const Partition& partition, std::vector<LayerKind> kinds = {});
 
 /// Parses Megatron-core's `--pipeline-model-parallel-layout`: one letter per unit (E embedding, t transformer layer, m

@@ -77,7 +77,7 @@ struct ScheduleRequest {
 
     /// Same as plan(), but op times are those for a rank's part of the model divided into `chunks` (empty = number of
     /// chunks in the order). With another number of chunks, op times are scaled accordingly. If there are as many stage
-    /// times as ranks, each is the time of a rank's complete part. Accepts inputs that do not affect the order.
+    /// times as ranks, each is for a rank's complete part of the model. Accepts inputs that do not affect the order.
     [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
 
     /// Another schedule with the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A problem with a rank's actions other than ops.
+/// A problem with the actions of a rank that are not ops.
 struct ActionProblem {
     std::string_view kind; ///< "transfer", "wait", "weights" or "activations"
     Rank rank;

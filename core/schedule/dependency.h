@@ -15,7 +15,7 @@ class StageWays;
 
 /// Index of an op in an OpGraph: ops are numbered consecutively, rank by rank, in execution order.
 using OpIndex = std::int32_t;
-inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
+inline constexpr OpIndex kNoOp = -1;      ///< the op needs no producer of this kind
 inline constexpr OpIndex kMissingOp = -2; ///< the op needs a producer that the schedule does not contain
 
 /// Limits the memory that is allocated for a damaged file.

@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// Number of optimizer ops on a rank that are followed by other ops. Optimizer ops after all other ops end the step and
-/// are not counted.
+/// Number of optimizer ops on a rank that are followed by other ops. Optimizer ops that come after all other ops are
+/// not counted, because they end the step.
 [[nodiscard]] int updatesWithin(const std::vector<Op>& ops);
 /// True if a rank of the order has optimizer ops that are followed by other ops.
 [[nodiscard]] bool updatesWithinStep(const Schedule& order);
