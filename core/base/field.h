@@ -120,7 +120,7 @@ public:
     [[nodiscard]] std::string is(const Value& value) const {
         return with(fmt::format("{}", value));
     }
-    /// The name as an argument of say(), so that it is translated.
+    /// The name as an argument for say(), so that it is translated.
     [[nodiscard]] Sentence term() const { return Sentence::term(text()); }
 
     friend constexpr bool operator==(Field, Field) = default;

@@ -20,7 +20,7 @@ struct JobControl {
     std::atomic<std::uint64_t> done{0};  ///< finished units of work (bytes when loading traces)
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
-    /// If set, the loading of traces publishes a coarse preview here.
+    /// If set, trace loading publishes a coarse preview here.
     LoadPreview* preview = nullptr;
 
     /// If set, called each time a thread of the job checks `stop`. Allows tests to stop a job at any point.

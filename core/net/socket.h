@@ -97,8 +97,8 @@ public:
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
     /// Listens where other hosts can reach this host by the name that they use for it: on the interface that has the
-    /// name's address. If no interface has that address, as with names that resolve to the loopback or translated
-    /// addresses, listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
+    /// name's address. If no interface has that address (because the name is resolved to the loopback, or addresses are
+    /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }

@@ -43,7 +43,7 @@ public:
     void add(Telemetry telemetry);
     /// Returns the reason for the last failure; empty if there was none since the last call.
     [[nodiscard]] std::string takeProblem();
-    /// Waits until everything has been sent, at most `longest`. Returns the number of Telemetry objects left.
+    /// Waits until everything is sent, but at most `longest`. Returns the number of Telemetry objects left.
     std::size_t finish(std::chrono::milliseconds longest);
     [[nodiscard]] std::size_t dropped() const;
 

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Data from the trace of the order with which a search starts.
+/// Data from the trace that provides the initial order of a search.
 struct RecordedOrder {
     TimeNs observed{0};  ///< observed step time
     TimeNs simulated{0}; ///< step time of the recorded order with the mean times

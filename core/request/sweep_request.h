@@ -38,7 +38,7 @@ struct SweepPoint {
 struct SweepRequest {
     ScheduleRequest base;
     std::vector<SweepAxis> axes;
-    /// Number of chunks per rank to which the times apply. If an order has another number, the times of its ops are
+    /// Number of chunks per rank to which the times apply. If an order has a different number, the times of its ops are
     /// scaled, so that all orders do the same work. If empty, the times apply to the ops of each order.
     std::optional<int> chunks_of_times;
 

@@ -19,7 +19,7 @@ struct RunInfo {
     int tp = 1; ///< number of ranks that share each stage of a replica
     int microbatches = 1;
     int vpp = 1;
-    int steps = 0; ///< number of steps to be trained; 0 if unknown
+    int steps = 0; ///< number of steps to train; 0 if unknown
     Placement placement = Placement::Loop;
     bool paced = false;       ///< true if ops were delayed to their nominal times on an emulated device clock
     TimeNs pace_tolerance{0}; ///< tolerance; an op that is later than this keeps its actual end

@@ -22,7 +22,7 @@ struct OpDetails {
 };
 
 /// An op and the interval in which it occupied its rank's compute stream, without waits for inputs. Both halves of an
-/// overlapped pair have the pair's times and are adjacent. Uses 32 bytes, because a step may have millions of ops.
+/// overlapped pair have the pair's times and are adjacent. Uses only 32 bytes, because a step may have millions of ops.
 struct TimelineOp {
     Op op;
     std::uint32_t details = 0; ///< 1 + index into StepTimeline::details; 0 if the op has no details

@@ -30,7 +30,7 @@ void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosi
 [[nodiscard]] Value accountingOf(const RankAccounting& account);
 
 /// Section "period": the time from the start of one step to the start of the next step. Empty if no two steps are
-/// consecutive; for people, also empty if the period equals the step time within 1 %.
+/// consecutive; for people, also empty if the period is within 1 % of the step time.
 [[nodiscard]] Section periodSection(const StepPeriod& period, Reader reader);
 
 /// Coverage and results of checks in bubbles. `reader` is the audience of the document: Text, Page or Programs.
