@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// One part of a rank's accounting: the time of ops of one kind, of overlapped pairs, or due to one cause.
+/// A part of a rank's accounting: the time of one kind of op, of overlapped pairs, or due to one cause.
 struct AccountPiece {
     enum class Kind : std::uint8_t { Compute, Overlapped, Cause };
     Kind kind = Kind::Compute;

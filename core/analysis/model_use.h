@@ -47,8 +47,8 @@ struct UsedPipeline {
     std::optional<DeviceSpec> device;
 };
 
-/// Layers are distributed evenly over the stages. Errors: Usage if the model or its devices are unknown or there are
-/// more stages than layers.
+/// Layers are distributed evenly over the stages. Errors: Usage if the model or its devices are unknown, or if there
+/// are more stages than layers.
 [[nodiscard]] Result<ModelUse> modelUse(const UsedPipeline& pipeline, const TrainedModel& model);
 [[nodiscard]] Result<ModelUse> modelUse(const Run& run, const TrainedModel& model);
 [[nodiscard]] Result<ModelUse> modelUse(const RunInfo& run, const TrainedModel& model);

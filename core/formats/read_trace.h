@@ -24,7 +24,7 @@ struct InputFile {
 };
 
 /// The files at the given paths or below them. Below folders, includes files whose content looks like a trace, sorted
-/// by path with numeric comparison of numbers. Errors: Input for a path that does not exist, and if no file is found.
+/// by path with numeric comparison of numbers. Errors: Input if a path does not exist or no file is found.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 struct ReadOptions {
@@ -54,8 +54,8 @@ struct FileOutcome {
     std::vector<Diagnostic> problems;
 };
 
-/// Reads a profiler's SQLite file: an export from Nsight Systems, or a file from ROCm's profilers. Errors: Input for
-/// other and for damaged databases; Cancelled.
+/// Reads a profiler's SQLite file: an export from Nsight Systems, or a file from ROCm's profilers. Errors: Input if the
+/// database is damaged or of another kind; Cancelled.
 [[nodiscard]] Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

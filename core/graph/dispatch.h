@@ -35,7 +35,7 @@ struct DispatchPolicy {
     [[nodiscard]] bool dynamic() const { return rule != DispatchRule::List; }
 };
 
-/// The maximum number of activations per rank under a policy. Error: Usage if a list needs more.
+/// The maximum number of activations per rank under a policy. Error: Usage if a list needs more activations.
 [[nodiscard]] Result<int> inFlightLimit(const Schedule& hint, const DispatchPolicy& policy);
 
 /// Chooses the ops of one rank. An op is *ready* if its inputs have arrived, the ops of the same rank that it depends

@@ -25,8 +25,8 @@ namespace bubblescope {
 /// The timeline starts at 0. Each transfer has a send span and a receive span, both as long as the transfer, and a wait
 /// span if it kept a rank idle. Time and memory are linear in ops, apart from sorting the spans.
 ///
-/// Errors: Input if the order is invalid or deadlocks, even if only in the send mode of the model; the message names
-/// the first problem found by validate(). Usage if per-stage times do not cover every stage, or if the sum of all times
+/// Errors: Input if the order is invalid or deadlocks, even if only in the model's send mode; the message names the
+/// first problem that validate() found. Usage if per-stage times do not cover every stage, or if the sum of all times
 /// exceeds 64 bits.
 [[nodiscard]] Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs);
 

@@ -78,8 +78,8 @@ struct LoweredStep {
 ///   transfer starts when its send is at the head; its receive cannot end before it is at the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.
 ///
-/// Ignores the cost model's `sends` and `streams`. Errors: Input for problems that validateLowered() finds; Usage as in
-/// simulate().
+/// Ignores the cost model's `sends` and `streams`. Errors: Input for problems that validateLowered() finds; Usage as
+/// for simulate().
 [[nodiscard]] Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostModel& costs,
                                                   const QueueModel& queues, const WeightTimes& weights = {});
 

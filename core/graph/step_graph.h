@@ -106,8 +106,8 @@ public:
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
     TimeNs wall{0};
     std::int64_t recorded_transfers = 0;  ///< number of transfers between ranks with a recorded send or receive
-    std::int64_t estimated_transfers = 0; ///< number of transfers between ranks without a recorded send or receive,
-                                          ///< which get the shortest lag observed between their ranks
+    std::int64_t estimated_transfers = 0; ///< number of transfers between ranks without a recorded send or receive;
+                                          ///< they get the shortest lag observed between these ranks
     std::int64_t ignored_inputs = 0;
 
     /// `ran` must contain the units of the step; if null, the constructor computes them.

@@ -23,8 +23,8 @@ struct ScheduleMatch {
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule, starting with the
-/// recorded one. May include families that have no order of these sizes, which is known only after trying to generate
-/// one.
+/// recorded one. May include families that have no order of these sizes, because this is known only after trying to
+/// generate one.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
 /// The order in which a step's ops ran. Optimizer ops before other ops are included only in pipelines without a flush,

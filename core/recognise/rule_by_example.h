@@ -36,7 +36,7 @@ struct TaughtOp {
 
 /// Generalises an example. The first number in the name that equals the micro-batch is replaced by {microbatch};
 /// likewise for chunk and stage. Other numbers become *. Fields that are not in the name are searched for in the args.
-/// Errors: Usage if neither contains the micro-batch (or the chunk or stage, if specified).
+/// Errors: Usage if neither name nor args contain the micro-batch (or the chunk or stage, if specified).
 [[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
 
 /// A rule created from labelled ops.
@@ -57,8 +57,8 @@ struct TaughtMatches {
     std::int64_t last_microbatch = 0;
     std::size_t tracks = 0; ///< number of tracks with such slices
 };
-/// Matches each distinct name once, and reads the args only of slices with matching names. Errors: Input for an invalid
-/// pattern, Cancelled.
+/// Matches each distinct name once, and reads the args only of slices with matching names. Errors: Input if the pattern
+/// is invalid; Cancelled.
 [[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
 
 /// The most likely source of each slice's rank: the file if several files have matches, otherwise the process if

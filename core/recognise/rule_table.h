@@ -65,7 +65,7 @@ struct RulesFile {
 /// Parses rules from a JSON document; `file` is the name for messages. Error: Input, with file, position and problem.
 [[nodiscard]] Result<RulesFile> rulesFrom(std::string_view text, const std::string& file);
 
-/// Reads rules from a JSON file. Errors: as rulesFrom(), or the file cannot be read.
+/// Reads rules from a JSON file. Errors: as for rulesFrom(); also if the file cannot be read.
 [[nodiscard]] Result<RulesFile> readRules(const std::string& file);
 
 /// A key that differs for rules with different matches.

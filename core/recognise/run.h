@@ -59,7 +59,7 @@ struct LoadOptions {
     TraceRules reading;                 ///< rules for the kind of each track and the rank of each file
     std::optional<Mesh> mesh;           ///< numbering of global ranks
     /// The intended order of the steps, as an order or as a family. Sizes of 0 are replaced by those of the trace. The
-    /// observed order is compared only with this schedule, which maps blocks to ops if ops are not annotated.
+    /// observed order is compared only with this schedule. If ops are not annotated, it also maps blocks to ops.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
     /// If not 0, reads only this many unpacked bytes in total from the beginnings of all files, which contain the first
@@ -110,7 +110,7 @@ struct LoadedTrace {
     std::shared_ptr<const GpuWork> gpu = {};
 };
 
-/// Like loadRun(), for callers that do not need a pipeline: a trace without one is not an error, unless the user
+/// Like loadRun(), but for callers that do not need a pipeline: a trace without one is not an error, unless the user
 /// specified its schedule.
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const LoadOptions& options = {});
@@ -123,8 +123,8 @@ struct RecordedChecks {
     std::vector<Diagnostic> problems;
 };
 
-/// Reads files, or all trace files below directories. Errors: those of loadRun(), and Input if there are no checks and
-/// digests.
+/// Reads files, or all trace files below directories. Errors: those of loadRun(), and Input if there are neither checks
+/// nor digests.
 [[nodiscard]] Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 } // namespace bubblescope

@@ -33,8 +33,8 @@ struct AnomalyInput {
     std::vector<TimeNs> communication =
         {}; ///< time that each step would save without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
-    /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with these,
-    /// whose problems have already been reported.
+    /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with these;
+    /// problems in these have already been reported.
     std::size_t reference = 0;
 
     /// Index of the step for which the costs of lasting faults are reported.

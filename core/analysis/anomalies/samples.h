@@ -211,8 +211,8 @@ public:
     /// As above, if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
     /// `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
-    /// As above, without the time that `spent(rank, interval on the step's clock)` returns for ops and for the waits
-    /// before the ops.
+    /// As above, but without the time that `spent(rank, interval on the step's clock)` returns for ops and for the
+    /// waits before the ops.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
     /// As above, if transfers of activations, or transfers of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);

@@ -29,7 +29,7 @@ public:
 
     /// Sum, over all waits, of the fraction of a unit's excess duration that caused the wait.
     [[nodiscard]] double ofOp(std::size_t unit) const { return std::max(0.0, fraction_[unit]); }
-    /// Like ofOp(), for the unit's late start and for the transfer of its latest input.
+    /// Like ofOp(), but for the unit's late start and for the transfer of its latest input.
     [[nodiscard]] double ofStart(std::size_t unit) const { return ofOp(unit) + start_fraction_[unit]; }
     /// Moves out the buffer with the ends at typical times, for reuse. Call it after explain(), which needs the buffer.
     [[nodiscard]] TaskTimes takeTypicalEnds() { return std::move(typical_ends_); }
@@ -83,7 +83,7 @@ private:
     ListToFill<Share> common_;          ///< shares for the wait before each unit; kept from explain() to sumShares()
     std::vector<Wait> behind_;          ///< each rank's wait after its last unit
     ListToFill<double> fraction_;       ///< per unit: sum of the fractions of its excess that caused waits
-    ListToFill<double> start_fraction_; ///< like `fraction_`, but for the late start, from the wait before the unit
+    ListToFill<double> start_fraction_; ///< like `fraction_`, but for the late start and the wait before the unit
 };
 
 } // namespace bubblescope

@@ -77,10 +77,10 @@ struct ClockFit {
                                                 std::span<const Coincidence> coincidences,
                                                 const ClockLimits& limits = {});
 
-/// Like solveClocks(), for clocks that may have been set during the run. If the events contradict each other by more
-/// than `tolerance`, searches for a clock that was set once or a few times, which would explain the contradiction. Each
-/// time that the clock was set starts a ClockSpan. If there is no such clock, the result is that of solveClocks(). With
-/// only two clocks, the second one is assumed to have been set, because the events cannot distinguish them.
+/// Like solveClocks(), but for clocks that may have been set during the run. If the events contradict each other by
+/// more than `tolerance`, searches for a clock that was set once or a few times, which would explain the contradiction.
+/// Each time that the clock was set starts a ClockSpan. If there is no such clock, the result is that of solveClocks().
+/// With only two clocks, the second one is assumed to have been set, because the events cannot distinguish them.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,
                                                        const ClockLimits& limits, TimeNs tolerance);

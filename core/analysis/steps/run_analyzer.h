@@ -21,7 +21,7 @@ struct DiagnosisOptions {
     std::vector<std::int64_t> memory_estimate; ///< estimated bytes per rank; empty if unknown
     StepRequest request;                       ///< steps to report
     bool steps_in_full = false; ///< true to keep all data of RunReport::steps, for views that display several steps;
-                                ///< only for a single window
+                                ///< requires a single window
 };
 
 /// Limits of a window: the number of steps, and the number of ops and transfers, so that windows with large steps

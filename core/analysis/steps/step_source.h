@@ -30,7 +30,7 @@ class StepSource {
 public:
     virtual ~StepSource() = default;
 
-    /// The next step; empty at the end. Errors: reading errors, and Cancelled.
+    /// The next step; empty at the end. Errors: those of reading, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
     /// Moves out the run without the steps: files, format, metadata, checks, raw slices. Call this function once, after
     /// the first next(). If the schedule is unknown, the first step determines it.

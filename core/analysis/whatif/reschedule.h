@@ -131,7 +131,7 @@ public:
     [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;
     /// The costs for a schedule created with `change`.
     [[nodiscard]] CostModel costs(const Schedule& schedule, const PipelineChange& change) const;
-    /// Like costs(), with the mean time between ops added to each op.
+    /// Like costs(), but with the mean time between ops added to each op.
     [[nodiscard]] CostModel costsWithGaps(const Schedule& schedule, const PipelineChange& change) const;
     /// Times per layer, for a schedule created with `change`. Requires ModelCut::layers.
     [[nodiscard]] std::vector<OpTimes> layerTimes(const PipelineChange& change) const;
@@ -154,8 +154,8 @@ struct QueueEffect {
     [[nodiscard]] TimeNs change() const { return after - before; }
 };
 
-/// `schedule` is the one that would run after `change`. Errors: as reschedule() and lowerAsTorch(); Input if the order
-/// hangs, with the cycle.
+/// `schedule` is the one that would run after `change`. Errors: as for reschedule() and lowerAsTorch(); Input if the
+/// order hangs, with the cycle.
 [[nodiscard]] Result<QueueEffect> queueEffect(const RunModel& run, const Schedule& order, const Schedule& schedule,
                                               const PipelineChange& change, const ModelCut& cut);
 

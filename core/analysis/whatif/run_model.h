@@ -89,7 +89,7 @@ struct RunModel {
 /// those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the
 /// trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
-/// As above, with the result of selectSteps() for the run.
+/// As above, with the selection that selectSteps() returns for the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
 /// Computes only RunModel::typical of that model. The other steps need not have their ops. `usual` contains the usual
 /// times of the run.
@@ -114,7 +114,7 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 /// Skips transfers that the recorder wrote before the first or after the last op although they were never launched.
 ///
 /// `steps` contains the complete steps; only those that every replica completed are used. `model` must have its names
-/// and sizes set. Errors: Input if there are none, or if transfers cannot be matched with ops.
+/// and sizes set. Errors: Input if there are no such steps, or if transfers cannot be matched with ops.
 [[nodiscard]] Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps,
                                               RunModel model);
 

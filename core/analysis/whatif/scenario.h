@@ -17,7 +17,7 @@ struct ErrorBar {
     TimeNs replay{0};  ///< relative error of the replay (ReplayCheck) times the change
     TimeNs spread{0};  ///< standard error of the mean change over all steps; unknown and 0 for one step
     TimeNs reorder{0}; ///< error of the observed order when replayed with the mean times used for other orders
-    TimeNs gaps{0};    ///< additional time between ops in another order, which is extrapolated; doubled if ops are
+    TimeNs gaps{0};    ///< extrapolated additional time between ops in another order; doubled if ops are
                        ///< cut
 };
 
@@ -62,7 +62,7 @@ struct Prediction {
 
 /// `order` is the schedule of the run. For a change of the pipeline, compares two graphs of ops and transfers
 /// (reschedule.h) with the mean times of all steps. Otherwise compares two simulations of the typical step's graph.
-/// Errors: as changedDurations() and reschedule(); Input if `most_error` is set and the replay's error exceeds it.
+/// Errors: as for changedDurations() and reschedule(); Input if `most_error` is set and the replay's error exceeds it.
 [[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                          const ModelCut& cut = {}, std::optional<double> most_error = {});
 
@@ -71,8 +71,8 @@ struct Prediction {
 
 /// The predicted timeline of a step (index into RunModel::steps) in a replica (index into RunModel::replicas). Contains
 /// the ops simulated by predict(), but neither transfers nor the work before and after the pipeline. The timeline
-/// starts at 0 with the first op. Errors: as predict(); Usage if there is no such step or replica, or if the step has
-/// overlapped pairs, whose halves a simulation does not distinguish.
+/// starts at 0 with the first op. Errors: as for predict(); Usage if there is no such step or replica, or if the step
+/// has overlapped pairs, whose halves a simulation does not distinguish.
 [[nodiscard]] Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                                  const ModelCut& cut, std::size_t step, std::size_t replica = 0);
 

@@ -26,8 +26,8 @@ public:
     /// damage or length, is accepted if its first key is typical of events.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
-    /// Like after(), for damaged text in which brackets and commas may be missing. Finds an object that is not preceded
-    /// by a colon, or that starts with its phase.
+    /// Like after(), but for damaged text, in which brackets and commas may be missing. Finds an object that is not
+    /// preceded by a colon, or that starts with its phase.
     [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
 
     /// True if the text starts with an object that has a phase, or with a damaged one that looks like an event.

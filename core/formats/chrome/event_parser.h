@@ -106,8 +106,8 @@ public:
     /// bytes, and not change during the call.
     [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
     static constexpr std::size_t kBehind = 64;
-    /// Like parse(), for a text that may continue after the array of events. Returns the number of bytes of the events;
-    /// none if parse() would return false.
+    /// Like parse(), but for a text that may continue after the array of events. Returns the number of bytes of the
+    /// events; none if parse() would return false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
     /// The integer in a top-level value: a number, or a text that contains one.

@@ -13,8 +13,8 @@ namespace bubblescope::chrome {
 /// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file. Also
 /// sets the file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to the
 /// damage and adds a diagnostic. Invalid events are omitted and counted. Args stay in `bytes`, which the trace keeps
-/// alive. Large files are parsed on several threads. `where` is the name of the file. Errors: Input for JSON that is
-/// not a trace and for damage before the first event; Cancelled.
+/// alive. Large files are parsed on several threads. `where` is the name of the file. Errors: Input if the JSON is not
+/// a trace or is damaged before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

@@ -19,7 +19,7 @@ namespace bubblescope::nsys {
 /// "nvtx". Device work and calls have the arg "correlation", which links them within a process. Tables and columns that
 /// some versions of the exporter do not write are optional. A damaged table is read up to the damage. Views and virtual
 /// tables that replace tables are reported but not read. Times are absolute if the file records the session start.
-/// `where` is the name of the file. Errors: Input for other databases and those without events; Cancelled.
+/// `where` is the name of the file. Errors: Input for other databases and for databases without events; Cancelled.
 [[nodiscard]] Status readNsys(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
                               DiagnosticLog& log, LoadProgress& progress);
 

@@ -52,8 +52,8 @@ inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
-/// Number of events that a process has recorded and lost since its start. The names are those of the args of the
-/// instant "capture totals" in its trace, which has an arg for each count that is not 0.
+/// Number of events that a process has recorded and lost since its start. In the process's trace, the instant "capture
+/// totals" has an arg with the field's name for each count that is not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX ranges of all kinds
     std::int64_t marks = 0;          ///< NVTX
@@ -81,7 +81,7 @@ struct CaptureCounts {
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. The counts from kFirstLoss on are for missing data.
+/// All counts by name. The counts from kFirstLoss on are of missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

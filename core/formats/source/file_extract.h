@@ -41,7 +41,7 @@ struct FileExtract {
     [[nodiscard]] Result<std::optional<std::string>> value(std::string_view key, const std::string& where) const;
 
     [[nodiscard]] std::string encoded() const;
-    /// `where` is the file for messages. Errors: Input if the bytes are damaged or of another version of the format.
+    /// `where` is the file for messages. Errors: Input if the bytes are damaged or in another version of the format.
     [[nodiscard]] static Result<FileExtract> decoded(std::string_view bytes, const std::string& where);
 };
 

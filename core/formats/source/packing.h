@@ -101,8 +101,8 @@ struct Unpacked {
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
 /// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several. Skips zeros after the
-/// last one. The decompressed size is bounded by unpackedLimit(); growing needs up to twice as much. Errors: Input for
-/// a file that exceeds the limit, and for zstd with a window above 128 MiB; Cancelled within a few milliseconds.
+/// last one. The decompressed size is bounded by unpackedLimit(); growing needs up to twice as much. Errors: Input if a
+/// file exceeds the limit or uses a zstd window above 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
     /// Writes the rest and closes the temporary file, so that commit() needs neither disk space nor a descriptor. Use
-    /// this function if all files of a result must appear together. Errors: Input if anything could not be written.
+    /// this function if all files of a result must appear together. Errors: Input if writing failed.
     [[nodiscard]] Status finish();
     /// Moves the file into place, after calling finish() if necessary. Errors: Input if writing the file failed, now or
     /// earlier.
@@ -88,7 +88,7 @@ private:
 
 /// Creates a folder for output files, and its parents. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
-/// Like makeFolder(), for a folder that other processes will write to. Also checks that a file can be created and
+/// Like makeFolder(), but for a folder to which other processes will write. Also checks that a file can be created and
 /// removed there. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 

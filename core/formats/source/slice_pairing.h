@@ -26,9 +26,9 @@ struct SliceMark {
 };
 
 /// Converts begin and end marks to slices. In order of time, each end closes the innermost open slice of its track. If
-/// the marks of a track are in that order in the file, which is usual, each begin mark adds its slice to the builder
-/// and nothing else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at
-/// the end of the file stay open (Trace::openSlices()) and are counted.
+/// the marks of a track are in order in the file, as usual, each begin mark adds its slice to the builder and nothing
+/// else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at the end of the
+/// file stay open (Trace::openSlices()) and are counted.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}

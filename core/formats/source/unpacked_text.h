@@ -53,7 +53,7 @@ private:
     DiagnosticLog& log_;
     LoadProgress& progress_;
     Unpacked out_;                       ///< used by the running task, if any
-    std::optional<Unpacking> unpacking_; ///< only until the text is complete
+    std::optional<Unpacking> unpacking_; ///< reset when the text is complete
     std::string_view text_;
     std::size_t packed_done_ = 0;
     bool complete_ = false;

@@ -95,8 +95,8 @@ struct FillStudy {
 /// is one of them, and steps with another order are left out. Pieces are placed where they may run, most urgent first,
 /// if they fit, with margin and latency, into the bubble length that 9 of 10 steps reach. The delay is then computed by
 /// replaying each step with its own bubbles. If a bubble is shorter than its work, the next op and everything that
-/// waits for it start late. Errors: Usage for an invalid margin, latency or fraction, or a memory model for other
-/// stages.
+/// waits for it start late. Errors: Usage if a margin, latency or fraction is invalid, or if the memory model is for
+/// other stages.
 [[nodiscard]] Result<FillStudy> studyFill(std::span<const StepTimeline* const> steps, const StepTimeline& typical,
                                           const FillOptions& options);
 

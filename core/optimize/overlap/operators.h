@@ -64,7 +64,7 @@ struct OpCosts {
 [[nodiscard]] Operators splitLongOps(const Operators& ops, TimeNs longest, int max, double loss);
 
 /// Splits gradient matmuls before an all-reduce: first the input gradient, then its all-reduce in parallel with the
-/// weight gradient, which does not need it. The all-reduce moves to a separate stream.
+/// weight gradient, which does not need its result. The all-reduce moves to a separate stream.
 [[nodiscard]] Operators splitWeightGrads(const Operators& ops);
 
 /// Reads a cost-model file:

@@ -28,7 +28,7 @@ struct StepRun {
 /// Runs a step operator by operator. A pass starts when its rank's compute stream reaches it and its input is available
 /// (`comm` after the neighbour's pass ended). A pass delivers its result when its last operator has ended, even if the
 /// pass is part of a pair. The schedule must have combined backwards and one chunk per rank; all stages are equal.
-/// Errors: Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
+/// Errors: Usage for other schedules and for steps with more than 50 million operators; Input for invalid orders.
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 
@@ -52,7 +52,7 @@ struct Variant {
 
 /// All variants in display order.
 [[nodiscard]] std::span<const Variant> variants();
-/// Finds a variant by name. Error: Usage, with the list of names, if none matches.
+/// Finds a variant by name. Error: Usage, with the list of names, if no name matches.
 [[nodiscard]] Result<Variant> variantNamed(std::string_view name);
 
 /// A pair under one variant, and the passes outside of pairs.

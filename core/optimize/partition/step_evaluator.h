@@ -31,7 +31,7 @@ public:
 
     /// The end of the last op. Linear in ops.
     std::int64_t length(const std::vector<StageDurations>& times);
-    /// A path that determined the result of the last length() call, which is the sum of the path's times and transfers.
+    /// A path that determined the last result of length(); this result is the sum of the path's times and transfers.
     [[nodiscard]] StepPath longestPath() const;
 
 private:

@@ -10,9 +10,9 @@ namespace bubblescope {
 /// The order in which micro-batches enter the first stage.
 enum class Arrange : std::uint8_t {
     AsGiven,
-    ShortestFirst, ///< by total time in the pipeline
+    ShortestFirst, ///< by their total time in the pipeline
     LongestFirst,
-    LongInTheMiddle, ///< long ones while the pipeline is full
+    LongInTheMiddle, ///< long micro-batches while the pipeline is full
     Random,
 };
 

@@ -37,7 +37,7 @@ struct MemoryPlan {
 /// times vary. The mix of moves is improved rank by rank and evaluated by simulation. `budgets` are bytes per rank.
 ///
 /// The order must be valid, with one pipeline, unsplit sequences and no overlapped pairs. Errors: Usage for other
-/// orders; Input, with a rank, if no mix fits; Cancelled.
+/// orders; Input, with a rank, if no mix of moves fits; Cancelled.
 [[nodiscard]] Result<MemoryPlan> planMemory(const Schedule& order, const CostModel& costs, const MemoryModel& model,
                                             const std::vector<std::int64_t>& budgets, const MemoryMoves& moves,
                                             const JobControl& control);

@@ -97,7 +97,7 @@ struct FoundOrder {
 /// those built by then are used, but at least one.
 ///
 /// If transfers queue or block ranks (OrderProblem::plain() is false, or request.step is set), orders are first
-/// improved without these effects, and then evaluated and adjusted by simulation, which takes longer.
+/// improved without these effects, and then evaluated and adjusted by simulation; this takes longer.
 ///
 /// Errors: Usage for impossible sizes; Cancelled if `control` stops the search before any order is found; Input, with
 /// the rank whose memory cannot hold one micro-batch, or if all orders found deadlock.
