@@ -21,7 +21,7 @@ struct MovingStages {
     /// The placement. Positions are assigned to ranks in turn, so that a stage's backward usually runs on a different
     /// rank than its forward.
     [[nodiscard]] Rank rankOf(int position) const { return Rank{position % pp}; }
-    /// The op at a position. Its chunk is the stage's number.
+    /// The op at a position. The op's chunk is the stage's number.
     [[nodiscard]] Op opOf(int position, Microbatch microbatch) const;
 };
 

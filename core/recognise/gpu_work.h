@@ -42,7 +42,7 @@ private:
 /// The device work launched by the host and the launches, linked by the correlation ids that CUPTI and similar
 /// libraries record. If the launching calls were not recorded (for most of a process's work), the operator with the
 /// kernels' external id is used as the launch. Transfers between ranks (communication.h) are stored separately, because
-/// they include waiting time. Nevertheless, the device is not idle during them.
+/// they include waiting time. Nevertheless, the device is not idle during transfers.
 class GpuWork {
 public:
     struct Span {

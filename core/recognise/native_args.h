@@ -82,7 +82,7 @@ template <class Args>
             words("device")};
 }
 
-/// Does not set owner and replica. Returns nullopt if a required field is missing.
+/// Does not set owner or replica. Returns nullopt if a required field is missing.
 template <class Args>
 [[nodiscard]] std::optional<FoundOp> nativeOp(const Args& args, TimeNs start, TimeNs end) {
     const auto kind = args.text("kind");

@@ -59,8 +59,8 @@ struct PlannedReplay {
     bool fits = true;                 ///< false if the plan's ops differ from the step's
     std::optional<StepReplay> replay; ///< empty if the step ran as planned or the plan does not fit
 
-    /// If `plan` is null, the step's order is used as the plan. `graph` must be the graph of the step. Valid for all
-    /// steps with this order.
+    /// If `plan` is null, the step's order is used as the plan. `graph` must be the graph of the step. The result is
+    /// valid for all steps with this order.
     PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
 };
 
@@ -75,7 +75,7 @@ struct PlannedReplay {
 inline constexpr double kDepartureFraction = 0.75;
 
 /// The planned order of a run's steps: the closest family's order if the steps follow it, possibly with departures;
-/// otherwise the first step's order. Valid as long as the run exists. Linear in ops.
+/// otherwise the first step's order. The reference is valid as long as the run exists. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
 /// Information about a run's steps that the timelines do not contain, excluding re-executed work. `clock_error` is the

@@ -16,7 +16,7 @@ namespace bubblescope {
 /// LateStart), or of the edges between units (Communication: transfers; Order: the sequence of units). The
 /// counterfactual is the replay of the graph without that part. The cost is the time by which this replay is shorter.
 /// Accounting, critical path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual
-/// (accounting.md) derives them.
+/// (accounting.md) derives these parts.
 enum class Cause : std::uint8_t {
     Schedule,      ///< bubble of the planned order at typical op times without transfer times: the closed form, if
                    ///< any

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Limits for reporting anomalies. thresholdTable() contains their units and meanings. Users override them by
+/// Limits for reporting anomalies. thresholdTable() contains their units and meanings. Users override limits by
 /// name.
 struct Thresholds {
     double least_cost = 0.02;

@@ -73,7 +73,7 @@ private:
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const {
         return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
     }
-    /// Call it only after replayTypical().
+    /// Call this function only after replayTypical().
     [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return typical_ends_[unit]; }
 
     const StepExcess& excess_;

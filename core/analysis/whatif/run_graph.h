@@ -162,7 +162,7 @@ public:
     NodeId add(const RunNode& node, TimeNs duration);
     NodeId add(const RunNode& node, TimeNs duration, const OpParts& parts);
     void setDuration(NodeId node, TimeNs duration);
-    /// `node` waits for the end of `dependency`. Ignored if either is kNoNode.
+    /// `node` waits for the end of `dependency`. The call is ignored if either node is kNoNode.
     void after(NodeId node, NodeId dependency);
     /// Marks the nodes as the sides of one transfer or collective. Each node starts after its dependencies, and
     /// durations are measured from the last start. Call this function when the dependencies of all nodes are known.

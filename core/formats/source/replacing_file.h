@@ -68,7 +68,7 @@ private:
     bool committed_ = false;
 };
 
-/// Several files that form one result, in a folder that is created if needed. Either all of them appear, or none.
+/// Several files that form one result, in a folder that is created if needed. Either all files appear, or none.
 class ReplacingFiles {
 public:
     /// Errors: Input if the folder cannot be created.

@@ -34,8 +34,8 @@ struct RuleCut {
 /// All other all-reduces block the compute stream. The rule never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
-/// Like cutByBudget(), but if a forward op exceeds the budget, splits it into slices that fit, if possible. Splits no
-/// other op, because slices cost time.
+/// Like cutByBudget(), but if a forward op exceeds the budget, splits it into slices that fit, if possible. Does not
+/// split other ops, because slices cost time.
 [[nodiscard]] RuleCut cutByBudgetSplitting(const Operators& backward, Operators forward, TimeNs budget, int max_slices,
                                            double slice_loss);
 
