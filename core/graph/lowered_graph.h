@@ -26,7 +26,7 @@ inline constexpr ActionIndex kNoAction = -1;
 ///   WAIT_SEND or WAIT_RECV for its transfer, a WAIT_REDUCE_GRAD for its reduction, a WAIT_OFFLOAD for its OFFLOAD, and
 ///   a backward for its RELOAD. Posting a send or receive does not wait for anything else.
 /// - A call (a send, a receive, or a group of both in one communicator) is at the head of its rank's queue in
-///   that communicator. This event waits for its posting, and for the end of the previous call in the queue.
+///   that communicator. This event waits for the call's posting, and for the end of the previous call in the queue.
 /// - A transfer has ended. This event waits until both of its calls are at the head. For its sender, an eager send ends
 ///   without the other rank; the receive then still waits for both calls.
 /// - A side action has ended. UNSHARD and REDUCE_GRAD share a stream. OFFLOAD and RELOAD use one stream to the host,

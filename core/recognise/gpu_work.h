@@ -39,7 +39,7 @@ private:
     std::vector<Named> named_; ///< information derived from a name; by StringId
 };
 
-/// The device work launched by the host and the launches, linked by the correlation ids that CUPTI and similar
+/// The device work that the host launched, and its launches, linked by the correlation ids that CUPTI and similar
 /// libraries record. If the launching calls were not recorded (for most of a process's work), the operator with the
 /// kernels' external id is used as the launch. Transfers between ranks (communication.h) are stored separately, because
 /// they include waiting time. Nevertheless, the device is not idle during transfers.

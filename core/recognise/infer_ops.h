@@ -21,8 +21,8 @@ struct Inference {
     std::string why_not; ///< reason why no ops were found; empty if nothing indicates a pipeline
 };
 
-/// Finds the pipeline in a trace that does not name ops. Ranks compute blocks between sends and receives, and the
-/// schedule whose order, transfers and dependencies explain all steps maps blocks to ops. A schedule or family in
+/// Finds the pipeline in a trace that does not name ops. Between sends and receives, a rank computes blocks. The
+/// schedule whose order, transfers and dependencies explain all steps maps these blocks to ops. A schedule or family in
 /// `options` is used in place of those in the registry. Pipelines are separated by `places` if known, otherwise by the
 /// peers of transfers. `file_blocks` and `file_marks` have one entry per file in `files`.
 [[nodiscard]] Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,

@@ -76,7 +76,7 @@ using Anomalies = std::vector<Anomaly>;
 /// "rank 3", or "rank 3 of replica 1" if there are several.
 [[nodiscard]] Sentence nameRank(int replica, Rank rank, int replicas);
 
-// The following functions each search for a group of kinds and append what they find.
+// Each of the following functions searches for a group of kinds and appends what it finds.
 /// Compares replicas with each other, ranks with each other, and each rank's steps with its earlier ones.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Compares ranks that share a stage.

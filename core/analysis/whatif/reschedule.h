@@ -30,7 +30,7 @@ struct Rescheduled {
 ///   stages.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
-/// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the remainder. A
+/// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the rest of it. A
 ///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
 ///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.

@@ -39,8 +39,8 @@ private:
     std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< sums per rank and kind; Pair stands for all kinds
 };
 
-/// Calls `find` with the kinds of op to look up for a kind on a rank, in this order: the kind itself, the other kind
-/// that produces an input gradient, all kinds (RunOp::Pair).
+/// Calls `find` with the kinds to try if a kind of op is looked up for a rank, in this order: the kind itself, the
+/// other kind that produces an input gradient, all kinds (RunOp::Pair).
 template <class Find>
 [[nodiscard]] auto findByKind(RunOp kind, Find find) {
     auto found = find(kind);

@@ -44,7 +44,7 @@ inline constexpr std::string_view kCaptureStates = "capture states";
 /// Written if a process whose framework reports its ops has recorded nothing for a few seconds. The arg "in" is the
 /// innermost open range, or empty; the arg "for_ns" is the time without records.
 inline constexpr std::string_view kCaptureStands = "capture stands";
-/// A slice on a separate track: time for which the process's busiest thread waited for a processor core since the
+/// A slice on a separate track: how long the process's busiest thread has waited for a processor core since the
 /// previous flush. The slice ends at the current flush, because it is not known when exactly the thread waited.
 inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 /// Category of the ranges and marks of ops. "2F3" is the forward of micro-batch 3 on stage 2. The mark "step 7" starts

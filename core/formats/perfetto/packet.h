@@ -138,8 +138,8 @@ struct PlainAnnotation {
 };
 
 /// Reads a DebugAnnotation with a single value into `arg`. Returns false for a list or a dictionary, whose content is
-/// skipped. `texts` has name() and text(), each for a number in the sequence's tables and for a text in the message.
-/// Throws protozero::exception on malformed input.
+/// skipped. `texts` has name() and text(), each overloaded for a number in the sequence's tables and for a text in the
+/// message. Throws protozero::exception on malformed input.
 template <class Texts, class Arg>
 bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
     namespace annotation = fields::annotation;

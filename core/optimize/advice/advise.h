@@ -100,7 +100,7 @@ struct Advice {
 /// only the balance of stages is examined.
 ///
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
-/// stores more activations than now. If the layers are known, it alternately searches for the best split for that order
+/// stores more activations than now. If the layers are known, alternately searches for the best split for that order
 /// and for an order for that split, until neither search finds an improvement. Both orders become suggestions, the
 /// second only if its step is shorter. Errors: those of predict(); Cancelled if `control` stops the search.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},

@@ -10,7 +10,7 @@ namespace bubblescope::overlap {
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
-/// Both passes cut after every all-reduce, with alternating pieces: B0 F0 B1 F1 … Every all-reduce runs on the
+/// Both passes are cut after every all-reduce, and pieces alternate: B0 F0 B1 F1 … Every all-reduce runs on the
 /// communication stream.
 [[nodiscard]] Plan cutAtEveryAllReduce(Operators backward, Operators forward);
 
