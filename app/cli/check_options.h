@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 /// Options for the checks that a run performs in its bubbles.
 class CheckOptions {
 public:
-    /// With `always`, the run performs checks even without --aadiff.
+    /// If `always` is set, the run performs checks even without --aadiff.
     void add(Command command, bool always);
 
     /// Returns nothing if the run has no checks. `device` is the name of the compute device for messages; it may be

@@ -176,8 +176,8 @@ public:
     /// Defaults from the configuration file that were applied to options of the parsed command.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
     /// Sets the values and runs the onParsed() function of the command. Returns nothing on success. If the command line
-    /// has an error or contains --help or --version, returns the exit code for the process. With `speaks`, also prints
-    /// the error, help or version to stdout or stderr.
+    /// has an error or contains --help or --version, returns the exit code for the process. If `speaks` is set, also
+    /// prints the error, help or version to stdout or stderr.
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// True if parse() found this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;

@@ -14,8 +14,8 @@
 
 namespace bubblescope::cli {
 
-/// Options that set the inputs of a schedule request. With `axes`, each option takes several values separated by
-/// commas, for commands that compare. The arguments must outlive the parsing.
+/// Options that set the inputs of a schedule request. If `axes` is set, each option takes several values separated by
+/// commas, for commands that compare schedules. The arguments must outlive the parsing.
 class InputOptions {
 public:
     InputOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes)

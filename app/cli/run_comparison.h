@@ -34,7 +34,7 @@ planComparison(const Comparison& comparison, const CostModel& times, const runti
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
                                                          const std::vector<std::string>& folders, ProcessTeam* team);
 
-/// A table that compares the runs and their final weights. With `json`, the full report of each run.
+/// A table that compares the runs and their final weights. If `json` is set, the full report of each run.
 [[nodiscard]] report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool json);
 
 /// Draws the typical step of each run; does nothing without --svg.

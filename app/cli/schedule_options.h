@@ -10,8 +10,8 @@ namespace bubblescope::cli {
 /// Selects whether options are listed in the default help or only with --help-all.
 enum class Listed { Always, InFullHelp };
 
-/// Adds the options for the schedule and its op times, which `schedule`, `formula`, `simulate` and `run` share. With
-/// `axes`, each option takes several values to compare; see InputOptions.
+/// Adds the options for the schedule and its op times, which `schedule`, `formula`, `simulate` and `run` share. If
+/// `axes` is set, each option takes several values to compare; see InputOptions.
 void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always,
                         std::vector<SweepAxis>* axes = nullptr);
 /// Adds only --pp, --microbatches and --vpp, for commands that create their own order.

@@ -27,7 +27,7 @@ class MainWindow : public QMainWindow {
     Q_OBJECT
 
 public:
-    /// With `remember`, restores and saves theme, layout and recent files in QSettings.
+    /// If `remember` is set, restores and saves theme, layout and recent files in QSettings.
     MainWindow(RunLoader loader, bool remember, QWidget* parent = nullptr);
     ~MainWindow() override;
 

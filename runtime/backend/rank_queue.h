@@ -94,18 +94,18 @@ public:
     /// Begins a step; call this while no rank has work queued. Times are recorded from then on.
     void beginStep();
     /// Transfers a tensor that was handed over to this rank, for the op that begins next. The transfer is queued, and
-    /// work queued afterwards waits for it. With a latency, the transfer takes at least that time. A tensor of the rank
-    /// itself is returned without a transfer.
+    /// work queued afterwards waits for it. Given a latency, the transfer takes at least that time. A tensor of the
+    /// rank itself is returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
-    /// The work queued between beginOp() and endOp() is an op. With a nominal time, the device is kept busy until that
-    /// time has passed since the op's start, not counting its `sums`. The sums are spread evenly over the nominal time;
-    /// the last one is at the end of that time. Ops with equal keys perform the same work on different data.
+    /// The work queued between beginOp() and endOp() is an op. Given a nominal time, the device is kept busy until that
+    /// time has passed since the op's start, not counting `sums`. The sums are spread evenly over the nominal time; the
+    /// last one is at the end of that time. Ops with equal keys perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
     /// Marks that the op has reached a sum. Call this before the op's part is handed over.
     void beginSum();
     /// Adds up the parts of all ranks in order, and makes the work queued afterwards wait for the sum.
-    /// With a latency, the sum is available no earlier than `latency` after the last part was
+    /// Given a latency, the sum is available no earlier than `latency` after the last part was
     /// computed.
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
     /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
@@ -135,10 +135,10 @@ public:
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
     /// Calls `work`, which adds to the queue of checks, and waits until the queue has executed it. The work runs after
-    /// everything that the rank has queued so far. With a nominal time, the queue is kept busy until that time has
+    /// everything that the rank has queued so far. Given a nominal time, the queue is kept busy until that time has
     /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
-    /// True if a handed-over tensor can be used on this rank's device at `now`. With a latency, the tensor must have
+    /// True if a handed-over tensor can be used on this rank's device at `now`. Given a latency, the tensor must have
     /// been ready for at least that time.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
     /// Copies a digest from another rank's device to this rank's device, after everything that this rank has queued so

@@ -16,17 +16,17 @@ namespace bubblescope::runtime {
 /// and share cores. As long as the computation ends within the tolerance after the nominal end, the emulated times
 /// do not change, so lateness does not accumulate from op to op. If the computation takes longer, the op ends when
 /// the host has finished. If the host sleeps too long after the computation, the op does not become longer,
-/// because its result already exists; only the next op is delayed. An op without a nominal time takes the host's
-/// time.
+/// because its result already exists; only the next op is delayed. An op without a nominal time takes the time measured
+/// on the host.
 ///
-/// If the clock is not paced, every op takes the host's time.
+/// If the clock is not paced, every op takes the time measured on the host.
 ///
 /// All times are relative to the origin of the host clock. Used by one thread; other threads may set `aborted`.
 class DeviceClock {
 public:
     struct End {
         TimeNs time{0};
-        bool moved = false; ///< true if the computation exceeded the tolerance, so that `time` is the host's time
+        bool moved = false; ///< true if the computation exceeded the tolerance, so that `time` was measured on the host
     };
 
     /// Without a tolerance the clock is not paced. If `aborted` becomes true, blocked calls return early.
@@ -34,7 +34,7 @@ public:
         : host_(host), tolerance_(tolerance), aborted_(aborted) {}
 
     [[nodiscard]] bool paced() const { return tolerance_.has_value(); }
-    /// True if an op with this nominal time takes that time on the emulated clock, instead of the host's time.
+    /// True if an op with this nominal time takes that time, instead of the time measured on the host.
     [[nodiscard]] bool emulates(TimeNs nominal) const { return paced() && nominal > TimeNs{0}; }
     /// End of the last op, or the time set by alignTo().
     [[nodiscard]] TimeNs freeAt() const { return free_at_; }
@@ -57,7 +57,7 @@ public:
     End end(TimeNs begin, TimeNs nominal);
 
     /// Blocks the calling thread until the end of the op described by `begin` and `nominal`. Returns the lateness of
-    /// the host; 0 if the op took the host's time.
+    /// the host; 0 if the op's time was measured on the host.
     TimeNs hold(TimeNs begin, TimeNs nominal);
 
 private:

@@ -6,7 +6,7 @@
 
 namespace bubblescope::runtime {
 
-/// The host's time as used by ranks; tests replace it. Thread-safe.
+/// The clock of the host, as used by ranks; tests replace it. Thread-safe.
 class HostClock {
 public:
     virtual ~HostClock() = default;

@@ -44,7 +44,7 @@ struct EngineConfig {
     /// free on that clock, and ends after its nominal time in `times`. If the op's computation exceeds that time by
     /// more than `pace_tolerance`, the op ends when the computation is done. The lateness of the host is recorded with
     /// every op. With a tolerance of 0, every delay of the machine lengthens the op. The default exceeds the wake-up
-    /// delays of a machine with slightly more tasks than cores. An op without a nominal time takes its real time.
+    /// delays of a machine with slightly more tasks than cores. An op without a nominal time takes its measured time.
     bool paced = true;
     CostModel times; ///< nominal op times and transfer latency
     TimeNs pace_tolerance{10'000'000};
@@ -96,7 +96,7 @@ struct EngineResult {
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
     std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
     std::int64_t ops = 0;          ///< number of ops executed by the ranks of this process, including optimizer ops
-    std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the host's time
+    std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the time on the host
     TimeNs max_lateness{0};
 };
 
@@ -111,7 +111,7 @@ struct EngineResult {
 /// pipeline and fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are
 /// exchanged before the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of
 /// DataPlan, so that the copies stay equal. The next step begins at the same time on all ranks, when all optimizer ops
-/// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
+/// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes its measured time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
 /// rank; ops use the version of the weights that the order gives their micro-batch, and each update uses separate data.

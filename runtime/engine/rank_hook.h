@@ -47,13 +47,13 @@ public:
     /// True if all inputs that the rank waits for have arrived. Returns false if this is unknown.
     [[nodiscard]] virtual bool arrived() = 0;
     /// Does the work and returns its start and end. On an emulated clock the work takes its nominal time, which may be
-    /// 0; otherwise it takes its real time.
+    /// 0; otherwise it takes the measured time.
     virtual std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) = 0;
     /// The load that other ranks put on the machine; nothing if unknown.
     [[nodiscard]] virtual std::optional<HostLoad> load() const { return {}; }
     /// Yields the core to other threads for a while.
     virtual void nap(TimeNs /*time*/) {}
-    /// True if work takes its nominal time instead of the host's time.
+    /// True if work takes its nominal time instead of the time measured on the host.
     [[nodiscard]] virtual bool emulates() const = 0;
 };
 

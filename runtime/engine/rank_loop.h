@@ -79,8 +79,8 @@ private:
     /// The nominal time of the ops, including injected delays.
     [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
     [[nodiscard]] TimeNs forwardTime(const Action& recompute) const;
-    /// Injects delays into ops that take the host's time: waits until work that began at `began` has lasted long
-    /// enough.
+    /// Injects delays into ops whose time is measured on the host: waits until work that began at `began` has lasted
+    /// long enough.
     void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
     void throwIfEnded();
 

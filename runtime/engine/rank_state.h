@@ -120,7 +120,7 @@ struct RankState {
     [[nodiscard]] std::span<const Op> ops() const { return order->schedule.ranks[place.rank.index()]; }
     /// Fetches the order of step `step`, and begins to record the step for EngineParts::next_order.
     void beginStep();
-    /// The time at which the rank can begin its next op; on the host's clock if ops take the host's time.
+    /// The time at which the rank can begin its next op; on the host's clock if ops are timed on the host.
     [[nodiscard]] TimeNs now() const {
         return clock.paced() && !device ? clock.freeAt() : std::max(clock.freeAt(), parts.clock.now());
     }
@@ -128,7 +128,7 @@ struct RankState {
     [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
     /// The number of ops starting at `index` in the list that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
-    /// The time that a device is kept busy; nothing if work takes its real time.
+    /// The time that a device is kept busy; nothing if work is not prolonged.
     [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const {
         return clock.paced() && nominal > TimeNs{0} ? std::optional(nominal) : std::nullopt;
     }

@@ -23,7 +23,7 @@ struct RunEnded {};
 ///
 /// On an emulated clock, an op's sums are spread evenly over its nominal time; the last one is at the end of the op.
 /// Each sum begins when the last rank has reached it, takes a transfer's latency, and lengthens the op by that time. On
-/// other clocks, sums take the host's time, which is part of the op's time.
+/// other clocks, the time of sums is measured on the host and is part of the op's time.
 ///
 /// On a device, sums are queued like other work, and their times become known together with the op's times.
 ///

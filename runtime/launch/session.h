@@ -12,7 +12,7 @@ namespace bubblescope {
 /// at most one session, on the main thread.
 class LaunchSession {
 public:
-    /// With `by_itself` and without MPI, the process connects over TCP to the processes that torchrun or srun started,
+    /// If `by_itself` is set without MPI, the process connects over TCP to the processes that torchrun or srun started,
     /// and waits up to a minute for them. Errors: Run, if MPI does not start; see also tcpJobOf() and TcpTeam::join().
     [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 

@@ -16,8 +16,8 @@ struct Axis {
 };
 
 /// An axis for all values except outliers. A value is an outlier if its distance from the quartiles exceeds 4
-/// interquartile ranges and half the value. With `from_zero`, the axis includes 0; otherwise, it has a margin on both
-/// sides. Never empty.
+/// interquartile ranges and half the value. If `from_zero` is set, the axis includes 0; otherwise, it has a margin on
+/// both sides. Never empty.
 [[nodiscard]] Axis robustAxis(std::span<const double> values, bool from_zero);
 
 /// At most `max_count` ticks on the axis, at multiples of 1, 2 or 5 times a power of ten.
