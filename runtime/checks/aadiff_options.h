@@ -13,7 +13,7 @@ namespace bubblescope::runtime {
 struct PlannedCoverage {
     int first_rank = 0; ///< global rank in the run
     int last_rank = 0;
-    std::size_t units = 0;   ///< pairs of a layer and a kind of op
+    std::size_t units = 0;   ///< number of pairs of a layer and a kind of op
     std::size_t covered = 0; ///< units whose checks fit into idle times
     int steps = 0;           ///< number of steps until these units are covered
     double per_step = 0;     ///< checks per step

@@ -79,13 +79,13 @@ public:
     /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is none.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
-    /// The results of a rank's offers since the last call.
+    /// The results of a rank's offers that have arrived since the last call.
     [[nodiscard]] virtual std::vector<RemoteResult> takeResults(Rank rank) = 0;
 
     /// Sends a verdict on another rank to the process that writes that rank's trace. Returns false if the caller must
     /// write the verdict.
     [[nodiscard]] virtual bool sendVerdict(Rank /*world*/, const CheckRecord& /*check*/) { return false; }
-    /// The verdicts of other ranks on the broker's rank since the last call.
+    /// The verdicts on the broker's rank that other ranks have sent since the last call.
     [[nodiscard]] virtual std::vector<CheckRecord> takeVerdicts() { return {}; }
 
     /// Called when the rank is idle for `room`; the broker may use that time.

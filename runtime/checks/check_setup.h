@@ -34,8 +34,8 @@ public:
     const AadiffOptions options;
     const PlanLimits limits;
     const AadiffStudy study;
-    /// True if each rank plans from the idle time of its own steps (see MeasuredPlan) instead of using the study; this
-    /// is the case if ops are not paced.
+    /// True if each rank plans checks from the idle time of its own steps (see MeasuredPlan) instead of using the
+    /// study; this is the case if ops are not paced.
     const bool measured;
     /// True if CheckedSteps decides how often steps are checked, within AadiffOptions::cost; this is the case on
     /// devices where ops are not paced.

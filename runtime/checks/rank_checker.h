@@ -91,7 +91,7 @@ public:
     void abandon() override { peers_.abandon(); }
 
 private:
-    /// Implements beginStep() if the rank plans from its own steps.
+    /// Implements beginStep() if the rank plans from measurements of its own steps.
     void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
@@ -101,11 +101,11 @@ private:
     }
     /// Runs a planned check in the bubble before `index`, which ends at `end`.
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
-    /// Implements onIdle() if the rank plans from its own steps.
+    /// Implements onIdle() if the rank plans from measurements of its own steps.
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
     /// Measures the time for which a core is free in the bubble before `index`.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
-    /// True if the input that the rank waits for has arrived. After the last op, this time is known only in some cases.
+    /// True if the input that the rank waits for has arrived. After the last op, this is known only in some cases.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
     /// Replaces a check that was already made in this step: offers it to another rank, and executes an offer. Returns
     /// false if there is no offer.

@@ -68,7 +68,7 @@ public:
     /// The tensor that the op sends to a neighbouring stage; nothing if no stage needs its output.
     [[nodiscard]] std::optional<Route> outputOf(const Op& op) const;
 
-    /// All copies of a stage of the rank in the order in which their gradients are summed: by replica, then by
+    /// All copies of one of the rank's stages, in the order in which gradients are summed: by replica, then by
     /// pipeline.
     [[nodiscard]] std::vector<Copy> copiesOf(Stage stage) const;
     /// The key of the gradients that `producer` sends to `consumer`.

@@ -32,8 +32,8 @@ struct ProcessTransportConfig {
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
     TimeNs ping_interval{60'000'000'000};   ///< interval between ping exchanges while the ranks work
-    std::shared_ptr<ActivityBoard> board{}; ///< shared by the job's processes; null = they only exchange their
-                                            ///< activities in messages
+    std::shared_ptr<ActivityBoard> board{}; ///< shared by the job's processes; null = processes exchange their
+                                            ///< activities only in messages
 };
 
 /// One process's end of the transport between the processes of a job, each of which is one rank. Tensors are sent over

@@ -23,7 +23,7 @@ class Watchdog {
 public:
     Watchdog(int ranks, TimeNs timeout);
 
-    /// The moment that a reported activity describes: the rank's last heartbeat, or now.
+    /// The time to which a reported activity applies: that of the rank's last heartbeat, or now.
     enum class Known : std::uint8_t { WhenHeard, Now };
     void report(Rank rank, const Activity& activity, Known known = Known::WhenHeard);
 

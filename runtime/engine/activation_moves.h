@@ -18,7 +18,7 @@ public:
     ActivationMoves(const std::vector<std::vector<Action>>& actions, const Schedule& order, Rank rank);
 
     [[nodiscard]] bool none() const { return before_.empty(); }
-    /// The actions before the op at this index of the rank's list, except the one of recomputedIn().
+    /// The actions before the op at this index of the rank's list, except the one that recomputedIn() returns.
     [[nodiscard]] std::span<const Action> before(std::size_t op) const;
     /// The RECOMPUTE right before the backward at this index, which becomes part of that backward; null if there is no
     /// such action.

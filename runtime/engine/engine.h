@@ -96,14 +96,14 @@ struct EngineResult {
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
     std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
     std::int64_t ops = 0;          ///< number of ops executed by the ranks of this process, including optimizer ops
-    std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the time on the host
+    std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the end measured on the host
     TimeNs max_lateness{0};
 };
 
 /// Executes the schedule `steps` times, with one thread for each rank of this process. The result depends only
 /// on the lists of ops. The engine does not depend on schedule families, and communicates with other ranks only
 /// over the transport. The two ops of an overlapped pair run as one: they begin when the inputs of both have
-/// arrived, and they end together. In paced runs the pair takes CostModel::overlapped, or the sum of both
+/// arrived, and they end together. In paced runs the pair's time is CostModel::overlapped, or the sum of both
 /// times.
 ///
 /// Each rank runs its list. Then all ranks run an optimizer op. The optimizer begins on all ranks when the last

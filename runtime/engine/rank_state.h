@@ -42,7 +42,7 @@ public:
         if (next_ && step >= from_) now_ = std::exchange(next_, nullptr);
         return now_;
     }
-    /// No rank may have called of() for step `from` or a later step.
+    /// Must be called before any rank calls of() for step `from` or a later step.
     void set(int from, RunOrder order) {
         auto version = std::make_shared<const Version>(std::move(order));
         const std::lock_guard lock(mutex_);

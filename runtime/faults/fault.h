@@ -40,7 +40,7 @@ struct OpPattern {
 enum class FaultKind : std::uint8_t {
     Slow,   ///< every op of a rank takes `factor` times as long
     Op,     ///< some ops take `factor` times as long, plus `time`
-    Jitter, ///< the times of ops vary with a normal distribution of relative deviation `share`
+    Jitter, ///< op times follow a normal distribution with relative standard deviation `share`
     Link,   ///< transfers from one rank to another take `time` longer
     Stall,  ///< in each step the first transfer of a link, and the transfers directly after it, arrive `time` late
     Pause,  ///< the rank pauses for `time` before an op
@@ -57,8 +57,8 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 enum class FaultStay : std::uint8_t {
     Transient,   ///< only the first execution
     Reexecution, ///< only the second execution, which checks the first
-    Sticky,      ///< every execution on this rank, each time in a different number
-    Fixed,       ///< every execution on this rank, each time in the same bit, so that executions on this rank agree
+    Sticky,      ///< every execution on this rank; each flip affects a different number
+    Fixed,       ///< every execution on this rank; each flip affects the same bit, so that these executions agree
 };
 
 /// A fault to be injected into a run. Omitted parameters have values that have no effect.

@@ -80,8 +80,8 @@ private:
 /// moved, not copied.
 class InProcessTransports {
 public:
-    /// With a timeout, a thread checks periodically for ranks that hang. `clock` must outlive the transport. `cores` is
-    /// the number of cores that the ranks share; 0 = all cores that this process may use.
+    /// If a timeout is given, a thread checks periodically for ranks that hang. `clock` must outlive the transport.
+    /// `cores` is the number of cores that the ranks share; 0 = all cores that this process may use.
     InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores = 0);
     InProcessTransports(const InProcessTransports&) = delete;
     InProcessTransports& operator=(const InProcessTransports&) = delete;
