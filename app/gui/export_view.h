@@ -30,7 +30,7 @@ struct PictureFrame {
 /// Options for a figure in a paper.
 struct Figure {
     double width_mm = 160;
-    bool white = true; ///< white background; otherwise the current theme
+    bool white = true; ///< true for a white background; otherwise the current theme
     bool legend = true;
     QString title; ///< text above the timeline; may be empty
     QString subtitle;

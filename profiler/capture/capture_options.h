@@ -27,9 +27,9 @@ struct CaptureOptions {
     bool nvtx = true;
     bool nccl = true;
     bool cuda = true;
-    bool python = true;         ///< load the framework adapters in Python processes
-    bool python_ranges = false; ///< record only what the job itself reports through bubblescope_ranges
-    bool checks = false;        ///< re-execute parts of the job in bubbles
+    bool python = true;         ///< true to load the framework adapters in Python processes
+    bool python_ranges = false; ///< true to record only what the job itself reports through bubblescope_ranges
+    bool checks = false;        ///< true to re-execute parts of the job in bubbles
     double checks_cost = 0.003; ///< maximum slowdown of a step due to checks, as a fraction of the step's time
     double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: overruns within this margin do not
                                 ///< delay the step

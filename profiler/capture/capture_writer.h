@@ -124,7 +124,7 @@ private:
     bool stated_ = true;              ///< true if this part contains the job's properties
     perfetto::CaptureCounts flushed_; ///< counts at the last flush
     perfetto::CaptureCounts told_;
-    std::int64_t open_counted_ = 0; ///< open ranges counted as unmatched
+    std::int64_t open_counted_ = 0; ///< number of open ranges counted as unmatched
     TimeNs told_at_{0};
     TimeNs active_at_{0}; ///< time of the host's last record among those drained
     TimeNs stood_at_{0};  ///< time when the process was last reported to be stuck

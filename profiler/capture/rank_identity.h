@@ -31,8 +31,8 @@ struct RankIdentity {
 /// numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// A description of a process as lines of text, for the `record` process that saves the remaining records of that
-/// process. Missing or damaged fields stay empty.
+/// Describes a process in lines of text, for the `record` process, which saves the described process's remaining
+/// records. Missing or damaged fields stay empty.
 struct DescribedProcess {
     RankIdentity identity;
     ProcessInfo process;

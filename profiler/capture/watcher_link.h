@@ -22,7 +22,7 @@ public:
     /// `name` is an abstract socket. A forked child uses its parent's connection.
     void connect(std::string_view name) noexcept;
     [[nodiscard]] bool isOpen() const noexcept;
-    /// Memory shared with the watcher. This process creates the memory or, if its limits forbid that, the watcher does,
+    /// Memory shared with the watcher. If this process's limits forbid creating the memory, the watcher creates it,
     /// which takes a moment longer. Null if neither is possible.
     [[nodiscard]] std::unique_ptr<EventMemory> sharedMemory(std::size_t bytes) const noexcept;
 

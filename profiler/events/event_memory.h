@@ -202,7 +202,7 @@ private:
     struct Cursor {
         event_memory::Place at;
         bool known = false;
-        bool over = false; ///< the slot is damaged, or its thread has ended and everything was read
+        bool over = false; ///< true if the slot is damaged, or if its thread has ended and everything was read
         bool gap = false;
     };
     void begin(std::size_t slot);

@@ -106,7 +106,7 @@ private:
     struct LocalThread {
         std::uint64_t generation;
         Thread* thread; ///< owned by the thread; see own()
-        bool ending;    ///< the thread is ending, and its memory was returned
+        bool ending;    ///< true if the thread is ending and its memory was returned
         std::uint8_t refused;
         std::uint64_t lost; ///< records made before the thread had memory
     };

@@ -111,7 +111,7 @@ private:
     alignas(kCacheLine) std::atomic<std::uint64_t> read_{0}; ///< this and the following members belong to the drainer
     std::atomic<std::uint64_t> lost_{0};
     std::uint64_t taken_ = 0;
-    bool gap_ = false; ///< records before read_ were lost
+    bool gap_ = false; ///< true if records before read_ were lost
 };
 
 } // namespace bubblescope::profiler

@@ -20,9 +20,9 @@ struct LeftByProcess {
     bool recorded = false;          ///< true if the process recorded anything
     bool regular = false;           ///< true if the process wrote all its records itself
     bool written = false;           ///< true if the remaining records are now in the process's file
-    bool gpu_unknown = false;       ///< CUPTI's buffers were lost; their content is unknown
-    bool unwatched = false;         ///< the process ended without reporting its counts, and no watcher had mapped its
-                                    ///< memory
+    bool gpu_unknown = false;       ///< true if CUPTI's buffers were lost; their content is unknown
+    bool unwatched = false;         ///< true if the process ended without reporting its counts, and no watcher had
+                                    ///< mapped its memory
     std::int64_t stated_lost = 0;   ///< number of adapter events lost with the process
     CaptureWriter::Stated stated;   ///< amounts that the process's files must contain
     perfetto::CaptureCounts counts; ///< counts including all losses; valid if something was recorded and the process

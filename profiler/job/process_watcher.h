@@ -33,7 +33,7 @@ public:
         std::vector<LeftByProcess> processes; ///< processes that recorded something, or tried to
         int running = 0;                      ///< number of processes that are still recording
         std::int64_t refused = 0;             ///< rejected connections from other users
-        bool incomplete = false;              ///< memory or descriptors ran out, and later processes were not watched
+        bool incomplete = false;              ///< true if resources ran out, and later processes were not watched
     };
     /// Call this once, after the job has ended. Waits at most `patience` for processes of the job that have not yet
     /// ended.
@@ -66,7 +66,7 @@ private:
     Descriptor listener_;
     Descriptor stop_;
     std::vector<Descriptor> connections_;
-    bool crowded_ = false; ///< a connection is waiting because no descriptor was free
+    bool crowded_ = false; ///< true if a connection is waiting because no descriptor was free
     std::atomic<std::int64_t> refused_{0};
     bool incomplete_ = false; ///< read after the thread has ended
     std::unique_ptr<WatcherLink::Account> told_ = std::make_unique<WatcherLink::Account>(); ///< the last message

@@ -31,7 +31,7 @@ struct JobEnd {
     int exit_code = 0;          ///< as in a shell: 128 plus the signal's number; 126 or 127 if the program did not
                                 ///< start
     std::string why_not;        ///< reason why the program could not be started; empty if it started
-    bool asked_to_stop = false; ///< SIGINT or SIGTERM arrived while the job ran
+    bool asked_to_stop = false; ///< true if SIGINT or SIGTERM arrived while the job ran
 };
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals sent to

@@ -18,7 +18,7 @@
 
 namespace bubblescope::profiler {
 
-/// Numbers of recorded and lost device records of a run.
+/// The number of recorded and lost device records of a run.
 struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, memsets and graphs
     std::int64_t calls = 0;   ///< calls of the runtime and driver APIs

@@ -75,7 +75,7 @@ public:
     /// Writes device activity of a rank that is recorded here.
     void addSlices(Rank rank, std::span<const DeviceSlice> slices);
 
-    /// Writes exchanges of clock readings into the file of the rank that requested them, which must be recorded here.
+    /// Writes exchanges of clock readings into the requesting rank's file. That rank must be recorded here.
     void addPings(std::span<const Ping> pings);
 
     /// Writes a check that found a mismatch; see TraceSegmentWriter. `rank` must be recorded here.

@@ -40,7 +40,7 @@ struct Gemm {
     GemmMatrix b;
     GemmMatrix result;
     const void* bias = nullptr; ///< one value per row of the result
-    bool accumulate = false;    ///< adds to the previous content of the result
+    bool accumulate = false;    ///< true to add to the previous content of the result
     float scale = 1.0F;
     int batch = 1;
 };

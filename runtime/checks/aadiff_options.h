@@ -28,10 +28,10 @@ struct AadiffOptions {
     /// copying data for repetitions, and to digests. If checks would exceed this limit, fewer steps are checked. 1 =
     /// every step.
     double cost = 1;
-    bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
+    bool digests = true;   ///< true to record a digest of every layer's result, so that runs can be compared
     bool elsewhere = true; ///< true if other ranks repeat layers too; requires ranks that are threads of one process
     int every = 1;         ///< check only steps whose number is a multiple of this
-    bool stop = false;     ///< end the run at a mismatch
+    bool stop = false;     ///< true to end the run at a mismatch
     /// Called on any rank's thread when the verdict on a mismatch is known.
     std::function<void(const CheckRecord&)> on_mismatch{};
     /// Called once, on a rank's thread, when all ranks of this process have made their first plan. Not called in runs

@@ -145,7 +145,7 @@ public:
 
     struct Target {
         float* column;
-        bool accumulate; ///< add to the previous content
+        bool accumulate; ///< true to add to the previous content
     };
     /// The target of the piece's gradient. Call end() with the same piece afterwards.
     [[nodiscard]] Target begin(Piece piece);

@@ -55,14 +55,14 @@ struct LiveSnapshot {
     live::LiveCounts counts;
     live::CheckCounts checks;
     RecordLatency latency;
-    bool ended = false;                ///< all ranks have ended or are lost
+    bool ended = false;                ///< true if all ranks have ended or are lost
     bool captured = false;             ///< true if a job that does not use our library is recorded
     std::string address;               ///< address that the receiver listens on; empty = none
     std::size_t senders = 0;           ///< number of senders connected to that address
     std::vector<std::string> problems; ///< such as files that cannot be read
     /// Session with the latest steps. Null before the first complete step, or if senders send only summaries of steps.
     SessionPtr session;
-    bool more = false; ///< more data is already available
+    bool more = false; ///< true if more data is already available
 };
 
 using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;

@@ -17,7 +17,7 @@ struct Fact {
     QString name;
     QString value;
     QString explanation; ///< shown in a tooltip; may be empty
-    bool detail = false; ///< initially hidden in the details view; not shown in tooltips or the status line
+    bool detail = false; ///< true if initially hidden in the details view; not shown in tooltips or the status line
 };
 
 struct ItemDescription {
