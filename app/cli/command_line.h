@@ -181,7 +181,7 @@ public:
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// True if parse() found this command, such as "aadiff run" for a subcommand.
     [[nodiscard]] bool names(const std::string& command) const;
-    /// Must be called after parse() and before the command starts. Rejects values that cannot be parsed and outputs
+    /// Must be called after parse() and before the command starts. Rejects values that cannot be parsed, and outputs
     /// that would overwrite earlier results. With --force, removes earlier results that would otherwise be mixed with
     /// the new ones. If an output is -, all other text goes to standard error. Errors: Usage; Input, if earlier results
     /// cannot be removed.

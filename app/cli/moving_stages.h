@@ -7,7 +7,7 @@
 
 namespace bubblescope::cli {
 
-/// True if the request names a schedule whose stages are not bound to ranks. `simulate` handles them separately.
+/// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
 /// Simulates a schedule with moving stages and prints the result. Errors: Usage.

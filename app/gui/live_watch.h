@@ -19,7 +19,7 @@ class InteractionMonitor : public QObject {
 public:
     using QObject::QObject;
 
-    /// If on, filters all events of the application.
+    /// If `on` is true, filters all events of the application.
     void setOn(bool on);
     /// Ignores events in this dock.
     void setExcept(const QDockWidget* dock) { except_ = dock; }

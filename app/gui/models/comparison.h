@@ -33,7 +33,7 @@ using ComparisonPtr = std::shared_ptr<const Comparison>;
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
 
-/// Comparison of the open trace with another trace, neither of which has a pipeline.
+/// Comparison of the open trace with another trace if neither has a pipeline.
 struct ActivityComparison {
     SessionPtr before;
     QString after_name;

@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Functions that navigate between items. Their result is empty if there is no such item.
+/// Functions that navigate between items. Their result is empty if there is no item to navigate to.
 
 /// Op after (`direction` +1) or before (−1) the item on the same rank, across steps. For bubbles and transfers, the
 /// nearest op in that direction. For slices on lines without ops, the next slice in the same row.
