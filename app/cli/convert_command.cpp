@@ -144,10 +144,10 @@ void addConvertCommand(Command app, Action& action) {
                    "Bytes per transfer for --to chakra (the usual size in the trace, or 1)")
         .typeName("SIZE");
     const std::string group = "Drawing";
-    command.addParsed("--svg-from", options->from, parseTime, "Start the drawing at this time of the trace (0)")
+    command.addParsed("--svg-from", options->from, parseTime, "Start the drawing this far into the trace (0)")
         .typeName("TIME")
         .group(group);
-    command.addParsed("--svg-to", options->to, parseTime, "End the drawing at this time of the trace (its end)")
+    command.addParsed("--svg-to", options->to, parseTime, "End the drawing this far into the trace (its end)")
         .typeName("TIME")
         .group(group);
     command.addOption("--svg-width", options->width, "Width of the drawing in pixels (1200)")

@@ -60,12 +60,12 @@ void SvgOptions::add(Command command) {
         .needs(file)
         .group(group)
         .rare();
-    command.addParsed("--svg-from", drawing_.from, parseTime, "Start the drawing at this time of the step (0)")
+    command.addParsed("--svg-from", drawing_.from, parseTime, "Start the drawing this far into the step (0)")
         .typeName("TIME")
         .needs(file)
         .group(group)
         .rare();
-    command.addParsed("--svg-to", drawing_.to, parseTime, "End the drawing at this time of the step (its end)")
+    command.addParsed("--svg-to", drawing_.to, parseTime, "End the drawing this far into the step (its end)")
         .typeName("TIME")
         .needs(file)
         .group(group)

@@ -301,8 +301,9 @@ void addLosses(Answer& answer, const Run& run) {
     statement.severity = Severity::Serious;
     statement.kind = "loss-not-finite";
     statement.since = first;
-    statement.what = count == 1 ? say("the loss of step {} is not a finite number.", *first)
-                                : say("the losses of {} steps are not finite numbers, from step {} on.", count, *first);
+    statement.what = count == 1
+                         ? say("the loss of step {} is not a finite number.", *first)
+                         : say("the loss is not finite in {} steps; the first of them is step {}.", count, *first);
     statement.action = say("Go back to a checkpoint before step {}, and find the op that overflows first.", *first);
     answer.statements.push_back(std::move(statement));
 }

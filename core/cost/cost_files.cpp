@@ -46,7 +46,7 @@ Result<OpTimes> readStage(const Json& entry, std::size_t index, const InputPlace
     BUBBLESCOPE_ASSIGN(const TimeNs optimizer, boundedTime(entry, "optimizer", TimeNs{0}, place));
     BUBBLESCOPE_ASSIGN(const TimeNs loss, boundedTime(entry, "loss", TimeNs{0}, place));
     for (const auto& time : {forward, backward, input_grad, weight_grad}) {
-        if (time.value_or(TimeNs{0}) > kLongestTime) return place.error("has a time that is too long");
+        if (time.value_or(TimeNs{0}) > kLongestTime) return place.error("has a time that is too large");
     }
     auto times = makeOpTimes(*forward, backward, input_grad, weight_grad, optimizer);
     if (!times.ok()) return place.error(fmt::format("does not add up: {}", times.error().message));

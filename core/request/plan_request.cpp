@@ -13,7 +13,7 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
         BUBBLESCOPE_ASSIGN(made.device, deviceNamed(device));
     } else {
         if (!memory || !teraflops || !memory_rate || !link || !network)
-            return usageError("no device given", "use a known device, or specify its memory, rates and links");
+            return usageError("no device given", "use a known device, or specify memory, rates and links of another");
         made.device.name = made.device.title = "custom";
         made.device.product_share = made.device.product_share_fp8 = 0.8;
         made.device.measured = false;

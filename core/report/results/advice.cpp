@@ -150,9 +150,9 @@ void addMovedWork(Section& document, const Advice& advice) {
         }
         if (text.empty()) continue;
         document.paragraph(
-            "",
-            fmt::format("In the balanced split, the stage times change by {}. Use {} to express the changes in layers.",
-                        text, Field("layers")));
+            "", fmt::format(
+                    "With the balanced split, the stage times change by {}. Use {} to express the changes in layers.",
+                    text, Field("layers")));
     }
 }
 

@@ -556,7 +556,7 @@ class BubbleChecks:
         if not layer.is_open(kind):
             return
         if not kept.unchanged():
-            return self._refuse(layer, kind, "has inputs or outputs that are changed in place")
+            return self._refuse(layer, kind, "has inputs or outputs that are modified in place")
         begin = time.monotonic_ns()
         try:
             layer.try_out(kept, kind)
