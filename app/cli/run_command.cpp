@@ -79,8 +79,9 @@ void BackendOption::add(Command command) {
         .group(group)
         .rare();
     command
-        .addOption("--gpu-partition", partition_,
-                   "Give ranks that share a GPU equal parts of its processors: auto (if the driver can) or off (auto)")
+        .addOption(
+            "--gpu-partition", partition_,
+            "Divide a shared GPU's processors equally among its ranks: off, or auto if the driver supports it (auto)")
         .oneOf({"auto", "off"})
         .typeName("NAME")
         .group(group)

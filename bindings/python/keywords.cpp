@@ -35,7 +35,7 @@ TimeNs Keywords::timeFrom(const char* name, const py::object& value) {
     if (py::hasattr(value, "total_seconds"))
         return TimeNs{notNegative(name, std::llround(value.attr("total_seconds")().cast<double>() * 1e9))};
     throw py::type_error(fmt::format("{}: a time must be an integer number of nanoseconds, a datetime.timedelta, or a "
-                                     "text with a unit, such as \"1.5ms\"",
+                                     "string with a unit, such as \"1.5ms\"",
                                      name));
 }
 
@@ -43,7 +43,7 @@ std::int64_t Keywords::sizeFrom(const char* name, const py::object& value) {
     if (py::isinstance<py::str>(value)) return valueOf(parseBytes(value.cast<std::string>()));
     if (isInteger(value)) return notNegative(name, value.cast<std::int64_t>());
     throw py::type_error(
-        fmt::format("{}: a size must be an integer number of bytes, or a text with a unit, such as \"80GiB\"", name));
+        fmt::format("{}: a size must be an integer number of bytes, or a string with a unit, such as \"80GiB\"", name));
 }
 
 Keywords::Keywords(const py::dict& given) : rest_(given.attr("copy")()) {}

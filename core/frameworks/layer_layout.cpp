@@ -291,7 +291,7 @@ Result<std::string> modulesPerStage(const LayerLayout& layout, bool hugging_face
                 names.emplace_back(hugging_face ? "\"model.norm\", \"lm_head\"" : "\"norm\", \"lm_head\"");
                 break;
             case LayerKind::MultiToken:
-                return usageError("layers of multi-token prediction have no common module name",
+                return usageError("multi-token prediction layers do not share a module name",
                                   "write their modules into the list by hand");
             }
         }

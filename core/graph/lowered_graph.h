@@ -94,7 +94,7 @@ private:
     void queueCalls(const QueueModel& queues);
     void linkInputs(const TransferEnds& ends, bool receive_blocks_compute);
     static constexpr std::size_t kSideStreams = 4;
-    /// The stream of a side action; `offload` is the OFFLOAD of a RELOAD.
+    /// The stream of a side action; for a RELOAD, `offload` is the matching OFFLOAD.
     [[nodiscard]] std::optional<std::size_t> sideStream(const Action& action, ActionIndex offload) const;
 
     const LoweredSchedule* lowered_;

@@ -107,7 +107,7 @@ public:
 private:
     std::vector<std::filesystem::path> folders_;
     TimeNs patience_;
-    std::int64_t received_ = 0; ///< number of bytes received until the last call
+    std::int64_t received_ = 0; ///< number of bytes received as of the previous call
     TimeNs grew_{0};
     TimeNs next_{0};
     bool fresh_ = false;   ///< true if files have grown since they were last read

@@ -142,7 +142,7 @@ Result<net::Admission> openAdmission(const TcpJob& job) {
     net::Listener listener = net::Listener::openReachable({job.host, job.port}, failed);
     if (!listener.isOpen()) {
         return runError("rank 0 cannot listen on port " + std::to_string(job.port) + ": " + failed.message(),
-                        "another program may use it; set BUBBLESCOPE_PORT for all processes");
+                        "another program may be using it; set BUBBLESCOPE_PORT to a free port for all processes");
     }
     return net::Admission::open(std::move(listener),
                                 {job.token, "it waits for processes of another job, or with another secret; set a "

@@ -36,7 +36,7 @@ public:
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of the first event. Pieces have at
-    /// least `piece_bytes`; near the end of the text, each has half of the remaining text. Texts shorter than two
+    /// least `piece_bytes`; near the end of the text, each takes half of what remains. Texts shorter than two
     /// pieces are not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike
     /// a mapped file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,

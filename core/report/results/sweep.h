@@ -36,7 +36,7 @@ struct SweptRun {
 [[nodiscard]] Document sweepData(std::span<const SweptRun> runs, std::span<const SweepAxis> axes,
                                  std::optional<int> chunks_of_times, bool with_ops);
 
-/// Chart of bubble rate, makespan and memory over the first axis with several numbers; bars if there is none.
+/// Plots bubble rate, makespan and memory against the first axis with several values; otherwise, draws bars.
 [[nodiscard]] plot::Chart sweepChart(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 
 } // namespace bubblescope::report
