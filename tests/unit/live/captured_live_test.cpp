@@ -166,7 +166,7 @@ TEST(CapturedLive, WhereAllStandTheRankThatWaitsForNothingIsLate) {
     EXPECT_EQ(watched.state(0), RankState::Running) << "not for long yet";
     stand(6);
     EXPECT_EQ(watched.state(0), RankState::Late);
-    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("it has been in 0F2"));
+    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("the process has been in 0F2"));
     EXPECT_EQ(watched.state(1), RankState::Running) << "it waits for rank 0";
     job.write(0, 6 * kStepsASecond + 1);
     watched.now += 1s;
