@@ -134,7 +134,7 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(stageError(R"({"stages": [{"stage": 1, "forward": "5ms", "backward": "5ms"}]})"),
                 HasSubstr("in order"));
     EXPECT_THAT(stageError(R"({"stages": [{"forward_ns": 9223372036854775807, "backward": "5ms"}]})"),
-                HasSubstr("too long"));
+                HasSubstr("too large"));
     EXPECT_THAT(stageError(R"({"stages": [{"forward_ns": 18446744073709551615, "backward": "5ms"}]})"),
                 HasSubstr("forward_ns"));
 
