@@ -225,8 +225,8 @@ CommandResult fillSchedule(const FillArguments& options) {
 } // namespace
 
 void addFillCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "fill", "Find work that fits into the bubbles of a trace or schedule, and whether it pays off");
+    const Command command =
+        app.addCommand("fill", "Find work that fits into the bubbles of a trace or schedule, and whether it pays off");
     const auto options = std::make_shared<FillArguments>();
     command.examples({"fill my-run --optimizer 12ms", "fill --schedule 1f1b --pp 4 --microbatches 8 --encoder 2ms"});
     command.addOption("FILES", options->files, "Trace files or folders; without any, the schedule is simulated");
