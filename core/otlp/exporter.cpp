@@ -80,6 +80,13 @@ std::string rejection(std::string_view body) {
     return "";
 }
 
+/// Removes the ending from the path, if it is there.
+bool endedWith(std::string& path, std::string_view ending) {
+    if (!path.ends_with(ending)) return false;
+    path.resize(path.size() - ending.size());
+    return true;
+}
+
 Status judge(const Collector& collector, std::string_view answer) {
     const std::size_t line = answer.find("\r\n");
     if (!answer.starts_with("HTTP/1.") || line == std::string_view::npos || line < 12)
@@ -125,6 +132,8 @@ Result<Collector> Collector::parse(std::string_view url) {
         made.path = std::string(rest.substr(slash));
         while (made.path.ends_with('/'))
             made.path.pop_back();
+        made.takes_metrics = !endedWith(made.path, "/v1/traces");
+        made.takes_traces = !endedWith(made.path, "/v1/metrics");
         rest = rest.substr(0, slash);
     }
     const bool blank = std::ranges::any_of(url, [](char c) { return c <= ' '; });
@@ -144,13 +153,14 @@ Status send(const Collector& collector, const Telemetry& telemetry, milliseconds
     Telemetry part;
     part.version = telemetry.version;
     part.resource = telemetry.resource;
-    for (std::size_t next = 0; next < telemetry.spans.size(); next += kSpans) {
+    for (std::size_t next = 0; collector.takes_traces && next < telemetry.spans.size(); next += kSpans) {
         const auto first = telemetry.spans.begin() + static_cast<std::ptrdiff_t>(next);
         const std::size_t count = std::min(kSpans, telemetry.spans.size() - next);
         part.spans.assign(first, first + static_cast<std::ptrdiff_t>(count));
         BUBBLESCOPE_TRY(post(collector, "traces", tracesJson(part), deadline));
     }
-    if (!telemetry.metrics.empty()) BUBBLESCOPE_TRY(post(collector, "metrics", metricsJson(telemetry), deadline));
+    if (collector.takes_metrics && !telemetry.metrics.empty())
+        BUBBLESCOPE_TRY(post(collector, "metrics", metricsJson(telemetry), deadline));
     return {};
 }
 

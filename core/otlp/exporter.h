@@ -18,13 +18,16 @@ struct Collector {
     std::string url; ///< URL as entered by the user
     net::Address address;
     std::string path; ///< path before /v1/traces; either empty or starts with '/'
+    bool takes_traces = true;
+    bool takes_metrics = true;
 
-    /// Parses "http://HOST[:PORT][/PATH]" or "HOST[:PORT]"; the default port is 4318. Errors: Usage, also for https.
+    /// Parses "http://HOST[:PORT][/PATH]" or "HOST[:PORT]"; the default port is 4318. If PATH ends with /v1/traces or
+    /// /v1/metrics, the collector receives only these. Errors: Usage, also for https.
     [[nodiscard]] static Result<Collector> parse(std::string_view url);
 };
 
-/// Sends the spans and metrics in `telemetry` and waits for the replies. Errors: Run, with the address of the
-/// collector, if it cannot be reached, does not reply in time, or rejects some of the data.
+/// Sends the spans and metrics that the collector receives, and waits for the replies. Errors: Run, with the address of
+/// the collector, if it cannot be reached, does not reply in time, or rejects some of the data.
 [[nodiscard]] Status send(const Collector& collector, const Telemetry& telemetry, std::chrono::milliseconds patience);
 
 /// Sends telemetry in the background. After a failure, telemetry is sent again after a pause; if the queue is full, the

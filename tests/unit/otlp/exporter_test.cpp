@@ -106,6 +106,18 @@ TEST(OtlpSend, PostsSpansAndMetrics) {
     EXPECT_TRUE(fake.requests()[1].starts_with("POST /otlp/v1/metrics HTTP/1.1\r\n"));
 }
 
+/// Prometheus, for example, receives no traces.
+TEST(OtlpSend, PostsOnlyWhatTheAddressEndsWith) {
+    Telemetry both = oneSpan("step 1");
+    both.metrics.push_back({"pp.steps", "", "{step}", true, {{1, {}}}});
+    for (const std::string& signal : {std::string("traces"), std::string("metrics")}) {
+        FakeCollector fake({kOk});
+        ASSERT_TRUE(send(fake.collector("/api/v1/otlp/v1/" + signal + "/"), both, 5s).ok());
+        ASSERT_EQ(fake.requests().size(), 1U);
+        EXPECT_TRUE(fake.requests()[0].starts_with("POST /api/v1/otlp/v1/" + signal + " HTTP/1.1\r\n"));
+    }
+}
+
 TEST(OtlpSend, NamesWhatFailed) {
     const auto reason = [](const std::string& answer) {
         const FakeCollector fake({answer});
