@@ -21,13 +21,20 @@ int ColumnModel::rowCount(const QModelIndex& parent) const {
 }
 
 int ColumnModel::columnCount(const QModelIndex& parent) const {
-    if (column_count_ == 0) column_count_ = static_cast<int>(columns().size());
-    return parent.isValid() ? 0 : column_count_;
+    return parent.isValid() ? 0 : static_cast<int>(alignments().size());
+}
+
+const std::vector<int>& ColumnModel::alignments() const {
+    if (alignments_.empty()) {
+        for (const Column& column : columns())
+            alignments_.push_back(alignment(column.number));
+    }
+    return alignments_;
 }
 
 QVariant ColumnModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    if (role == Qt::TextAlignmentRole) return alignment(columns()[static_cast<std::size_t>(index.column())].number);
+    if (role == Qt::TextAlignmentRole) return alignments()[static_cast<std::size_t>(index.column())];
     return cell(static_cast<std::size_t>(index.row()), index.column(), role);
 }
 
@@ -38,7 +45,7 @@ QVariant ColumnModel::headerData(int section, Qt::Orientation orientation, int r
     switch (role) {
     case Qt::DisplayRole: return column.title;
     case Qt::ToolTipRole: return column.tip.isEmpty() ? QVariant() : column.tip;
-    case Qt::TextAlignmentRole: return alignment(column.number);
+    case Qt::TextAlignmentRole: return alignments()[static_cast<std::size_t>(section)];
     default: return {};
     }
 }

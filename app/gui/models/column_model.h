@@ -29,7 +29,7 @@ protected:
         QString tip = {};
     };
 
-    /// Columns in the current language. The number of columns may change only with forgetColumns().
+    /// Columns in the current language. Their number and alignment may change only with forgetColumns().
     [[nodiscard]] virtual std::vector<Column> columns() const = 0;
     [[nodiscard]] virtual std::size_t rows() const = 0;
     /// Value of a cell for any role except the alignment.
@@ -39,10 +39,14 @@ protected:
     [[nodiscard]] static QVariant timeCell(TimeNs time, int role);
     /// Notifies views that the rows have changed but that their number has not.
     void touchRows(int first = 0);
-    void forgetColumns() { column_count_ = 0; }
+    void forgetColumns() { alignments_.clear(); }
 
 private:
-    mutable int column_count_ = 0; ///< cached on the first request, because sorting needs it for each comparison
+    [[nodiscard]] const std::vector<int>& alignments() const;
+
+    /// Alignment of each column, cached on the first request: sorting needs the number of columns for each comparison,
+    /// and painting needs the alignment of each cell, but columns() translates all titles.
+    mutable std::vector<int> alignments_;
 };
 
 } // namespace bubblescope::gui
