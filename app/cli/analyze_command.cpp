@@ -4,6 +4,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/model_size_options.h"
+#include "app/cli/otlp_options.h"
 #include "app/cli/output.h"
 #include "app/cli/step_options.h"
 #include "app/cli/svg_options.h"
@@ -11,7 +12,6 @@
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/live/long_run.h"
-#include "core/otlp/exporter.h"
 #include "core/report/data_table.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
@@ -43,8 +43,8 @@ struct AnalyzeArguments {
     SvgOptions svg;
     std::string html;
     std::string csv;
-    std::string otlp;
-    std::optional<otlp::Collector> collector; ///< parsed from `otlp`
+    OtlpOptions otlp;
+    std::optional<otlp::Collector> collector; ///< from `otlp`
     std::string clocks = "auto";
     std::string in_parts = "auto";
     std::string threshold_file;
@@ -171,7 +171,7 @@ Status addModelUse(report::Document& document, const Run& run, const std::vector
 /// Reports the activity of the devices in a trace without a pipeline. If an option needs a pipeline, reports why there
 /// is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
-    const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty() || !options.otlp.empty();
+    const bool about_pipelines = !options.steps.empty() || !options.fail_on.empty() || options.otlp.wanted();
     printProblems(loaded.run.problems); // because they may be the cause of an error
     if (about_pipelines || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
@@ -198,7 +198,10 @@ Status sendTelemetry(const DiagnosedRun& diagnosed, const AnalyzeArguments& opti
     otlp::Telemetry made = telemetry::ofReport(diagnosed.run, diagnosed.report, use,
                                                fmt::format("{}", fmt::join(options.files, " ")), otlp::utcNow());
     made.version = BUBBLESCOPE_VERSION;
-    return otlp::send(*options.collector, made, kPatience);
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> warnings, otlp::send(*options.collector, made, kPatience));
+    for (const std::string& warning : warnings)
+        printError(warning);
+    return {};
 }
 
 /// Prints and writes the report of a run with a pipeline.
@@ -224,9 +227,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 CommandResult analyze(AnalyzeArguments& options) {
     if (options.json && options.html.empty() && options.top)
         return usageError("--json contains all findings", "omit --top");
-    if (!options.otlp.empty()) {
-        BUBBLESCOPE_ASSIGN(options.collector, otlp::Collector::parse(options.otlp));
-    }
+    BUBBLESCOPE_ASSIGN(options.collector, options.otlp.collector());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
@@ -261,10 +262,7 @@ void addAnalyzeCommand(Command app, Action& action) {
                    "Write steps, accounting, findings, ops, bubbles and transfers as tables to this folder")
         .typeName("FOLDER");
     options->svg.add(command);
-    command
-        .addOption("--otlp", options->otlp,
-                   "Send steps and findings as OpenTelemetry traces and metrics to this collector (OTLP over HTTP)")
-        .typeName("URL");
+    options->otlp.add(command);
     command.addFlag("--json", options->json, "Print a JSON document");
     const Option top = command.addOption("--top", options->top, "Print at most N findings (default: one screenful)")
                            .typeName("N")

@@ -4,16 +4,17 @@
 #include "app/cli/model_size_options.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
+#include "app/cli/otlp_options.h"
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
+#include "core/base/text.h"
 #include "core/cost/devices.h"
 #include "core/live/alert.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/metrics.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
-#include "core/otlp/exporter.h"
 #include "core/report/json.h"
 #include "core/telemetry/run_telemetry.h"
 #include "core/timeline/step_selection.h"
@@ -46,7 +47,7 @@ struct MonitorArguments {
     Budgets budgets;
     std::vector<std::string> thresholds;
     std::string metrics;
-    std::string otlp;
+    OtlpOptions otlp;
     std::string alert;
     TimeNs alert_interval{std::chrono::minutes(5)};
     TimeNs patience{std::chrono::seconds(10)};
@@ -104,24 +105,24 @@ public:
     void finish(std::chrono::milliseconds longest) {
         const std::size_t unsent = exporter_.finish(longest) + exporter_.dropped();
         report();
-        if (unsent > 0)
-            printError(fmt::format("the collector {} did not receive {}", url_,
-                                   unsent == 1 ? "1 report" : fmt::format("{} reports", unsent)));
+        const auto loss = [this](std::string_view what, std::size_t reports) {
+            if (reports > 0)
+                printError(fmt::format("the collector {} {} {}", url_, what, pluralize(reports, "report")));
+        };
+        loss("did not receive", unsent);
+        loss("rejected data of", exporter_.rejected());
     }
 
 private:
     void report() {
-        const std::string problem = exporter_.takeProblem();
-        if (problem.empty() || problem == reported_) return;
-        reported_ = problem;
-        printError(problem);
+        for (const Error& problem : exporter_.takeProblems())
+            printError(problem);
     }
 
     std::string url_;
     TimeNs began_;
     telemetry::LiveTelemetry telemetry_;
     otlp::Exporter exporter_;
-    std::string reported_;
 };
 
 class Monitor {
@@ -351,7 +352,7 @@ CommandResult monitor(MonitorArguments& options) {
     if (!options.streams.forward.empty() && !options.streams.listen.empty())
         return usageError("--listen and --forward cannot be combined",
                           "send every host's folder to the monitor that shows the run");
-    if (!options.streams.forward.empty() && !options.otlp.empty())
+    if (!options.streams.forward.empty() && options.otlp.wanted())
         return usageError("--otlp and --forward cannot be combined", "pass --otlp to the monitor that shows the run");
     live::LiveOptions live;
     live.own_clock = thisProcess().clock;
@@ -377,10 +378,8 @@ CommandResult monitor(MonitorArguments& options) {
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
     std::unique_ptr<TelemetryOutput> exporter;
-    if (!options.otlp.empty()) {
-        BUBBLESCOPE_ASSIGN(otlp::Collector collector, otlp::Collector::parse(options.otlp));
-        exporter = std::make_unique<TelemetryOutput>(std::move(collector));
-    }
+    BUBBLESCOPE_ASSIGN(std::optional<otlp::Collector> collector, options.otlp.collector());
+    if (collector) exporter = std::make_unique<TelemetryOutput>(*std::move(collector));
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower), options.patience);
     // Only the traces of recorded jobs contain their activity, so traces from the network are also written to a
@@ -414,10 +413,7 @@ void addMonitorCommand(Command app, Action& action) {
         .positive();
     command.addOption("--metrics", options->metrics, "Serve Prometheus metrics at HOST:PORT or PORT")
         .typeName("ADDRESS");
-    command
-        .addOption("--otlp", options->otlp,
-                   "Send steps and findings as OpenTelemetry traces and metrics to this collector (OTLP over HTTP)")
-        .typeName("URL");
+    options->otlp.add(command);
     const Option alert =
         command
             .addOption("--alert", options->alert,

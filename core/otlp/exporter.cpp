@@ -1,6 +1,7 @@
 #include "core/otlp/exporter.h"
 
-#include <nlohmann/json.hpp>
+#include "core/base/text.h"
+#include "core/otlp/reply.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -8,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace bubblescope::otlp {
@@ -20,11 +21,26 @@ namespace {
 using net::Clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kLongestAnswer = std::size_t{64} << 10U;
+struct Request {
+    Signal signal = Signal::Traces;
+    std::string body;
+};
 
-Error failure(const Collector& collector, std::string_view reason) {
-    return runError(fmt::format("the collector {} {}", collector.url, reason),
-                    "check that it receives OTLP over HTTP there");
+std::vector<Request> requestsOf(const Collector& collector, const Telemetry& telemetry) {
+    constexpr std::size_t kSpans = 1000; // per request: collectors limit its size
+    std::vector<Request> requests;
+    Telemetry part;
+    part.version = telemetry.version;
+    part.resource = telemetry.resource;
+    for (std::size_t next = 0; collector.takes_traces && next < telemetry.spans.size(); next += kSpans) {
+        const auto first = telemetry.spans.begin() + static_cast<std::ptrdiff_t>(next);
+        const std::size_t count = std::min(kSpans, telemetry.spans.size() - next);
+        part.spans.assign(first, first + static_cast<std::ptrdiff_t>(count));
+        requests.push_back({Signal::Traces, tracesRequest(part)});
+    }
+    if (collector.takes_metrics && !telemetry.metrics.empty())
+        requests.push_back({Signal::Metrics, metricsRequest(telemetry)});
+    return requests;
 }
 
 /// True once the descriptor is ready; false at the deadline.
@@ -34,50 +50,56 @@ bool ready(int descriptor, short events, Clock::time_point deadline) {
     return left > 0 && ::poll(&waited, 1, static_cast<int>(left)) > 0;
 }
 
-/// The length of the body according to the header; none if it ends with the connection.
-std::optional<std::size_t> contentLength(std::string_view header) {
-    std::string lower(header);
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    constexpr std::string_view kName = "\r\ncontent-length:";
-    const std::size_t at = lower.find(kName);
-    if (at == std::string::npos) return {};
-    return std::strtoull(lower.c_str() + at + kName.size(), nullptr, 10);
+/// A verdict without a reply.
+Verdict unanswered(std::string reason) {
+    Verdict made;
+    made.again = true;
+    made.reason = std::move(reason);
+    return made;
 }
 
-bool isWhole(std::string_view answer) {
-    const std::size_t body = answer.find("\r\n\r\n");
-    if (body == std::string_view::npos) return false;
-    const std::optional<std::size_t> length = contentLength(answer.substr(0, body + 2));
-    return length && answer.size() - body - 4 >= *length;
-}
-
-/// Reads until the answer is complete, the connection ends or the deadline passes.
-std::string readAnswer(net::Socket& socket, Clock::time_point deadline) {
-    std::string answer;
+/// Reads until the reply is complete, the connection ends or the deadline passes.
+Verdict awaitReply(net::Socket& socket, Signal signal, Clock::time_point deadline) {
+    constexpr std::size_t kLongest = std::size_t{64} << 10U;
+    std::string bytes;
     std::array<char, 4096> part{};
-    while (answer.size() < kLongestAnswer && !isWhole(answer) && ready(socket.descriptor(), POLLIN, deadline)) {
-        const net::Socket::Progress progress = socket.readSome(part.data(), part.size());
-        answer.append(part.data(), progress.bytes);
-        if (progress.ended) break;
+    bool ended = false;
+    while (!ended) {
+        const bool more = bytes.size() < kLongest && ready(socket.descriptor(), POLLIN, deadline);
+        const auto progress = more ? socket.readSome(part.data(), part.size()) : net::Socket::Progress{0, true};
+        bytes.append(part.data(), progress.bytes);
+        ended = progress.ended;
+        if (const std::optional<Reply> reply = readReply(bytes, ended)) return judge(*reply, signal, utcNow());
     }
-    return answer;
+    return unanswered(Clock::now() < deadline ? "closed the connection without a reply" : "did not answer in time");
 }
 
-/// The collector's reason for rejecting items; empty if it accepted all of them.
-std::string rejection(std::string_view body) {
-    const auto document = nlohmann::json::parse(body, nullptr, false);
-    if (!document.is_object() || !document.contains("partialSuccess")) return "";
-    const auto& partial = document["partialSuccess"];
-    for (const char* const key : {"rejectedSpans", "rejectedDataPoints"}) {
-        if (!partial.is_object() || !partial.contains(key)) continue;
-        const auto& number = partial[key];
-        const std::string count = number.is_string() ? number.get<std::string>() : number.dump();
-        if (count == "0") continue;
-        const auto& message = partial.value("errorMessage", nlohmann::json(""));
-        return fmt::format("rejected {} items: {}", count, message.is_string() ? message.get<std::string>() : "");
-    }
-    return "";
+Verdict post(const Collector& collector, const Request& request, Clock::time_point deadline) {
+    net::Connector connector(collector.address, std::chrono::seconds(3));
+    if (connector.wait(deadline) != net::Connector::Stage::Connected)
+        return unanswered(fmt::format("cannot be reached: {}",
+                                      connector.reason().empty() ? "it does not answer" : connector.reason()));
+    net::Socket socket = connector.take();
+    const std::string head =
+        fmt::format("POST {}/v1/{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: bubblescope\r\n"
+                    "Content-Type: application/x-protobuf\r\nContent-Length: {}\r\nConnection: close\r\n{}\r\n",
+                    collector.path, request.signal == Signal::Traces ? "traces" : "metrics", collector.address.text(),
+                    request.body.size(), collector.headers);
+    // A collector may reply with an error and close the connection before it has read everything.
+    if (socket.write(head + request.body, deadline) == net::Socket::Outcome::TimedOut)
+        return unanswered("does not read the data sent to it");
+    return awaitReply(socket, request.signal, deadline);
+}
+
+Error problem(const Collector& collector, const Verdict& verdict) {
+    std::string_view hint;
+    if (verdict.code == 0)
+        hint = "check that it receives OTLP over HTTP there, usually at port 4318";
+    else if (verdict.code == 404 || verdict.code == 405)
+        hint = "check the path; end it with /v1/traces or /v1/metrics if the collector receives only these";
+    else if (verdict.code / 100 == 4 && !verdict.again)
+        hint = "add headers that it needs with OTEL_EXPORTER_OTLP_HEADERS";
+    return runError(fmt::format("the collector {} {}", collector.url, verdict.reason), std::string(hint));
 }
 
 /// Removes the ending from the path, if it is there.
@@ -87,39 +109,51 @@ bool endedWith(std::string& path, std::string_view ending) {
     return true;
 }
 
-Status judge(const Collector& collector, std::string_view answer) {
-    const std::size_t line = answer.find("\r\n");
-    if (!answer.starts_with("HTTP/1.") || line == std::string_view::npos || line < 12)
-        return failure(collector, answer.empty() ? "did not answer in time" : "does not speak HTTP");
-    const std::string_view status = answer.substr(9, line - 9);
-    if (status.front() != '2') return failure(collector, fmt::format("answered \"{}\"", status));
-    const std::size_t body = answer.find("\r\n\r\n");
-    if (body == std::string_view::npos) return {};
-    const std::string rejected = rejection(answer.substr(body + 4));
-    if (rejected.empty()) return {};
-    return failure(collector, rejected);
+/// Decodes "%20" and the like.
+std::string urlDecoded(std::string_view text) {
+    std::string decoded;
+    while (!text.empty()) {
+        const bool escape = text.front() == '%' && text.size() >= 3;
+        const auto byte = escape ? parseNumber<std::uint8_t>(text.substr(1, 2), 16) : std::nullopt;
+        decoded += byte ? static_cast<char>(*byte) : text.front();
+        text.remove_prefix(byte ? 3 : 1);
+    }
+    return decoded;
 }
 
-Status post(const Collector& collector, std::string_view signal, const std::string& body, Clock::time_point deadline) {
-    net::Connector connector(collector.address, std::chrono::seconds(3));
-    const net::Connector::Stage stage = connector.wait(deadline);
-    if (stage != net::Connector::Stage::Connected)
-        return failure(collector, fmt::format("cannot be reached: {}",
-                                              connector.reason().empty() ? "it does not answer" : connector.reason()));
-    net::Socket socket = connector.take();
-    const std::string request =
-        fmt::format("POST {}/v1/{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: bubblescope\r\n"
-                    "Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
-                    collector.path, signal, collector.address.text(), body.size(), body);
-    // A collector may reply with an error and close the connection before it has read everything.
-    const auto sent = socket.write(request, deadline);
-    if (sent == net::Socket::Outcome::TimedOut) return failure(collector, "does not read the data sent to it");
-    return judge(collector, readAnswer(socket, deadline));
+bool isHeaderName(std::string_view name) {
+    constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+    return !name.empty() && std::ranges::all_of(name, [&](char c) {
+        return isDigit(c) || (lowerCase(c) >= 'a' && lowerCase(c) <= 'z') || kMarks.find(c) != std::string_view::npos;
+    });
+}
+
+Result<std::string> headerLines(std::string_view headers) {
+    constexpr std::array<std::string_view, 5> kOwn{"connection", "content-length", "content-type", "host",
+                                                   "transfer-encoding"};
+    constexpr std::string_view kVariable = "OTEL_EXPORTER_OTLP_HEADERS";
+    std::string lines;
+    for (int number = 1; !headers.empty(); ++number) {
+        const std::string_view entry = headers.substr(0, headers.find(','));
+        headers.remove_prefix(std::min(entry.size() + 1, headers.size()));
+        if (trimmed(entry).empty()) continue;
+        const std::size_t equals = entry.find('=');
+        const std::string name = urlDecoded(trimmed(entry.substr(0, equals)));
+        const std::string value = equals == std::string_view::npos ? "" : urlDecoded(trimmed(entry.substr(equals + 1)));
+        if (equals == std::string_view::npos || !isHeaderName(name) ||
+            std::ranges::any_of(value, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }))
+            return usageError(fmt::format("{}: entry {} is not NAME=VALUE", kVariable, number),
+                              "separate entries with commas, and write special characters as in URLs, such as %2C");
+        if (std::ranges::find(kOwn, lowerCase(std::string_view(name))) != kOwn.end())
+            return usageError(fmt::format("{}: {} cannot be set", kVariable, name), "remove this entry");
+        lines += fmt::format("{}: {}\r\n", name, value);
+    }
+    return lines;
 }
 
 } // namespace
 
-Result<Collector> Collector::parse(std::string_view url) {
+Result<Collector> Collector::parse(std::string_view url, std::string_view headers) {
     Collector made;
     made.url = std::string(url);
     std::string_view rest = url;
@@ -144,24 +178,30 @@ Result<Collector> Collector::parse(std::string_view url) {
     BUBBLESCOPE_ASSIGN(made.address, net::parseAddress(port ? std::string(rest) : fmt::format("{}:4318", rest)));
     if (made.address.port == 0)
         return usageError(fmt::format("'{}' has no valid port", url), "such as http://localhost:4318");
+    BUBBLESCOPE_ASSIGN(made.headers, headerLines(headers));
     return made;
 }
 
-Status send(const Collector& collector, const Telemetry& telemetry, milliseconds patience) {
-    constexpr std::size_t kSpans = 1000; // per request: collectors limit its size
+Result<std::vector<std::string>> send(const Collector& collector, const Telemetry& telemetry, milliseconds patience) {
     const Clock::time_point deadline = Clock::now() + patience;
-    Telemetry part;
-    part.version = telemetry.version;
-    part.resource = telemetry.resource;
-    for (std::size_t next = 0; collector.takes_traces && next < telemetry.spans.size(); next += kSpans) {
-        const auto first = telemetry.spans.begin() + static_cast<std::ptrdiff_t>(next);
-        const std::size_t count = std::min(kSpans, telemetry.spans.size() - next);
-        part.spans.assign(first, first + static_cast<std::ptrdiff_t>(count));
-        BUBBLESCOPE_TRY(post(collector, "traces", tracesJson(part), deadline));
+    std::vector<std::string> warnings;
+    std::optional<Error> failed;
+    for (const Request& request : requestsOf(collector, telemetry)) {
+        Verdict verdict = post(collector, request, deadline);
+        while (verdict.again && verdict.code != 0) {
+            const auto pause = verdict.pause.value_or(std::chrono::seconds(1));
+            if (Clock::now() + pause >= deadline) break;
+            std::this_thread::sleep_for(pause);
+            verdict = post(collector, request, deadline);
+        }
+        const Error error = problem(collector, verdict);
+        if (verdict.taken && !verdict.reason.empty()) warnings.push_back(error.message);
+        if (verdict.taken) continue;
+        if (verdict.code == 0) return error; // which would also happen to the other requests
+        if (!failed) failed = error;
     }
-    if (collector.takes_metrics && !telemetry.metrics.empty())
-        BUBBLESCOPE_TRY(post(collector, "metrics", metricsJson(telemetry), deadline));
-    return {};
+    if (failed) return *failed;
+    return warnings;
 }
 
 struct Exporter::State {
@@ -171,11 +211,44 @@ struct Exporter::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Telemetry> waiting;
-    std::string problem;
+    std::vector<Error> problems;
+    std::set<std::string> named; ///< kinds of problems so far
     std::size_t dropped = 0;
+    std::size_t rejected = 0;
     bool sending = false;
     bool stopped = false;
     bool left = false; ///< the thread has ended
+
+    void note(const Verdict& verdict, Signal signal) {
+        if (verdict.reason.empty()) return;
+        const std::string kind =
+            verdict.code == 0 ? verdict.reason : fmt::format("{} {}", static_cast<int>(signal), verdict.code);
+        if (named.insert(kind).second) problems.push_back(problem(collector, verdict));
+    }
+
+    /// Sends these requests one after the other, each until the collector has accepted or rejected it. `lock` is
+    /// released while waiting.
+    void deliver(const std::vector<Request>& requests, std::unique_lock<std::mutex>& lock) {
+        milliseconds next_pause = pause;
+        bool refused = false;
+        for (std::size_t i = 0; i < requests.size() && !stopped;) {
+            lock.unlock();
+            const Verdict verdict = post(collector, requests[i], Clock::now() + patience);
+            lock.lock();
+            note(verdict, requests[i].signal);
+            if (verdict.again) {
+                changed.wait_for(lock,
+                                 std::max<milliseconds>(next_pause, verdict.pause.value_or(std::chrono::seconds(0))),
+                                 [this] { return stopped; });
+                next_pause = std::min(2 * next_pause, 32 * pause);
+                continue;
+            }
+            refused = refused || !verdict.taken;
+            next_pause = pause;
+            ++i;
+        }
+        rejected += refused ? 1 : 0;
+    }
 };
 
 Exporter::Exporter(Collector collector, milliseconds patience, milliseconds pause) : state_(std::make_shared<State>()) {
@@ -210,14 +283,19 @@ void Exporter::add(Telemetry telemetry) {
     state_->changed.notify_all();
 }
 
-std::string Exporter::takeProblem() {
+std::vector<Error> Exporter::takeProblems() {
     const std::scoped_lock lock(state_->mutex);
-    return std::exchange(state_->problem, {});
+    return std::exchange(state_->problems, {});
 }
 
 std::size_t Exporter::dropped() const {
     const std::scoped_lock lock(state_->mutex);
     return state_->dropped;
+}
+
+std::size_t Exporter::rejected() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->rejected;
 }
 
 std::size_t Exporter::finish(milliseconds longest) {
@@ -228,26 +306,17 @@ std::size_t Exporter::finish(milliseconds longest) {
 
 void Exporter::work(const std::shared_ptr<State>& state) {
     std::unique_lock lock(state->mutex);
-    milliseconds pause = state->pause;
     while (!state->stopped) {
         state->changed.wait(lock, [&] { return state->stopped || !state->waiting.empty(); });
         if (state->stopped) break;
-        Telemetry next = std::move(state->waiting.front());
+        const Telemetry next = std::move(state->waiting.front());
         state->waiting.pop_front();
         state->sending = true;
         lock.unlock();
-        const Status sent = send(state->collector, next, state->patience);
+        const std::vector<Request> requests = requestsOf(state->collector, next);
         lock.lock();
+        state->deliver(requests, lock);
         state->sending = false;
-        if (sent.ok()) {
-            pause = state->pause;
-        } else {
-            state->problem = sent.error().message;
-            state->waiting.push_front(std::move(next));
-            const auto stopped = [&] { return state->stopped; };
-            state->changed.wait_for(lock, pause, stopped);
-            pause = std::min(2 * pause, 32 * state->pause);
-        }
         state->changed.notify_all();
     }
     state->left = true;

@@ -1,8 +1,9 @@
 #include "core/otlp/telemetry.h"
 
-#include "core/report/json.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
+#include <protozero/pbf_writer.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -12,89 +13,166 @@
 namespace bubblescope::otlp {
 namespace {
 
-using report::Value;
+using protozero::pbf_writer;
+using Tag = protozero::pbf_tag_type;
 
-/// 64-bit integers are strings in protobuf's JSON.
-std::string wide(TimeNs time) {
-    return std::to_string(time.count());
+// Field numbers of the messages in opentelemetry-proto. Both requests, ResourceSpans and ResourceMetrics, and
+// ScopeSpans and ScopeMetrics have the same numbers.
+namespace request_field {
+constexpr Tag kResources = 1;
+constexpr Tag kResource = 1;
+constexpr Tag kResourceAttributes = 1;
+constexpr Tag kScopes = 2;
+constexpr Tag kScope = 1;
+constexpr Tag kScopeName = 1;
+constexpr Tag kScopeVersion = 2;
+constexpr Tag kItems = 2;
+} // namespace request_field
+namespace attribute_field {
+constexpr Tag kKey = 1;
+constexpr Tag kValue = 2;
+constexpr Tag kString = 1;
+constexpr Tag kBool = 2;
+constexpr Tag kInt = 3;
+constexpr Tag kDouble = 4;
+} // namespace attribute_field
+namespace span_field {
+constexpr Tag kTrace = 1;
+constexpr Tag kId = 2;
+constexpr Tag kParent = 4;
+constexpr Tag kName = 5;
+constexpr Tag kKind = 6;
+constexpr Tag kBegin = 7;
+constexpr Tag kEnd = 8;
+constexpr Tag kAttributes = 9;
+constexpr Tag kStatus = 15;
+constexpr Tag kStatusMessage = 2;
+constexpr Tag kStatusCode = 3;
+} // namespace span_field
+namespace metric_field {
+constexpr Tag kName = 1;
+constexpr Tag kDescription = 2;
+constexpr Tag kUnit = 3;
+constexpr Tag kGauge = 5;
+constexpr Tag kSum = 7;
+constexpr Tag kPoints = 1; // of a gauge or a sum
+constexpr Tag kTemporality = 2;
+constexpr Tag kMonotonic = 3;
+constexpr Tag kPointBegin = 2;
+constexpr Tag kPointTime = 3;
+constexpr Tag kPointDouble = 4;
+constexpr Tag kPointAttributes = 7;
+} // namespace metric_field
+
+void addText(pbf_writer& to, Tag tag, std::string text) {
+    replaceInvalidUtf8(text.data(), text.size());
+    to.add_string(tag, text);
 }
 
-Value anyValue(const Value& value) {
-    return value.visit([&value](const auto& data) -> Value {
-        using Data = std::decay_t<decltype(data)>;
-        if constexpr (std::is_same_v<Data, bool>) return Value::Object{{"boolValue", data}};
-        if constexpr (std::is_same_v<Data, std::int64_t>) return Value::Object{{"intValue", std::to_string(data)}};
-        if constexpr (std::is_same_v<Data, double>) return Value::Object{{"doubleValue", data}};
-        return Value::Object{{"stringValue", value}};
-    });
+void addTime(pbf_writer& to, Tag tag, TimeNs time) {
+    to.add_fixed64(tag, static_cast<std::uint64_t>(time.count()));
 }
 
-Value::List keyValues(const Attributes& attributes) {
-    Value::List list;
-    for (const report::Member& member : attributes)
-        list.emplace_back(Value::Object{{"key", member.key}, {"value", anyValue(member.value)}});
-    return list;
+/// Adds the bytes of an identifier.
+void addIdentifier(pbf_writer& to, Tag tag, std::string_view digits) {
+    std::string bytes;
+    for (; digits.size() >= 2; digits.remove_prefix(2))
+        bytes += static_cast<char>(parseNumber<std::uint8_t>(digits.substr(0, 2), 16).value_or(0));
+    to.add_bytes(tag, bytes);
 }
 
-Value spanValue(const Span& span) {
+void addAttributes(pbf_writer& to, Tag tag, const Attributes& attributes) {
+    for (const report::Member& member : attributes) {
+        pbf_writer added(to, tag);
+        addText(added, attribute_field::kKey, member.key);
+        pbf_writer value(added, attribute_field::kValue);
+        member.value.visit([&](const auto& data) {
+            using Data = std::decay_t<decltype(data)>;
+            if constexpr (std::is_same_v<Data, bool>)
+                value.add_bool(attribute_field::kBool, data);
+            else if constexpr (std::is_same_v<Data, std::int64_t>)
+                value.add_int64(attribute_field::kInt, data);
+            else if constexpr (std::is_same_v<Data, double>)
+                value.add_double(attribute_field::kDouble, data);
+            else
+                addText(value, attribute_field::kString, member.value.text());
+        });
+    }
+}
+
+void addSpan(pbf_writer& to, const Span& span) {
     constexpr int kInternal = 1;
     constexpr int kError = 2;
-    Value::Object made{{"traceId", span.trace}, {"spanId", span.id}};
-    if (!span.parent.empty()) made.push_back({"parentSpanId", span.parent});
-    made.push_back({"name", span.name});
-    made.push_back({"kind", kInternal});
-    made.push_back({"startTimeUnixNano", wide(span.begin)});
-    made.push_back({"endTimeUnixNano", wide(span.end)});
-    made.push_back({"attributes", keyValues(span.attributes)});
-    if (!span.error.empty()) made.push_back({"status", Value::Object{{"message", span.error}, {"code", kError}}});
-    return made;
+    pbf_writer added(to, request_field::kItems);
+    addIdentifier(added, span_field::kTrace, span.trace);
+    addIdentifier(added, span_field::kId, span.id);
+    if (!span.parent.empty()) addIdentifier(added, span_field::kParent, span.parent);
+    addText(added, span_field::kName, span.name);
+    added.add_enum(span_field::kKind, kInternal);
+    addTime(added, span_field::kBegin, span.begin);
+    addTime(added, span_field::kEnd, span.end);
+    addAttributes(added, span_field::kAttributes, span.attributes);
+    if (span.error.empty()) return;
+    pbf_writer status(added, span_field::kStatus);
+    addText(status, span_field::kStatusMessage, span.error);
+    status.add_enum(span_field::kStatusCode, kError);
 }
 
-Value metricValue(const Metric& metric, const Telemetry& telemetry) {
+void addMetric(pbf_writer& to, const Metric& metric, const Telemetry& telemetry) {
     constexpr int kCumulative = 2;
-    Value::List points;
+    if (metric.points.empty()) return;
+    pbf_writer added(to, request_field::kItems);
+    addText(added, metric_field::kName, metric.name);
+    addText(added, metric_field::kDescription, metric.description);
+    addText(added, metric_field::kUnit, metric.unit);
+    pbf_writer data(added, metric.total ? metric_field::kSum : metric_field::kGauge);
     for (const Point& point : metric.points) {
-        Value::Object made{{"attributes", keyValues(point.attributes)}};
-        if (metric.total) made.push_back({"startTimeUnixNano", wide(telemetry.began)});
-        made.push_back({"timeUnixNano", wide(telemetry.now)});
-        made.push_back({"asDouble", point.value});
-        points.emplace_back(std::move(made));
+        pbf_writer each(data, metric_field::kPoints);
+        if (metric.total) addTime(each, metric_field::kPointBegin, telemetry.began);
+        addTime(each, metric_field::kPointTime, telemetry.now);
+        each.add_double(metric_field::kPointDouble, point.value);
+        addAttributes(each, metric_field::kPointAttributes, point.attributes);
     }
-    Value::Object data{{"dataPoints", std::move(points)}};
-    if (metric.total) {
-        data.push_back({"aggregationTemporality", kCumulative});
-        data.push_back({"isMonotonic", true});
-    }
-    return Value::Object{{"name", metric.name},
-                         {"description", metric.description},
-                         {"unit", metric.unit},
-                         {metric.total ? "sum" : "gauge", std::move(data)}};
+    if (!metric.total) return;
+    data.add_enum(metric_field::kTemporality, kCumulative);
+    data.add_bool(metric_field::kMonotonic, true);
 }
 
-/// `{"resourceSpans": [{"resource": …, "scopeSpans": [{"scope": …, "spans": items}]}]}`, or the same of metrics.
-std::string request(std::string_view kind, std::string_view items_name, Value::List items, const Telemetry& telemetry) {
-    Value::Object scoped{{"scope", Value::Object{{"name", "bubblescope"}, {"version", telemetry.version}}},
-                         {std::string(items_name), std::move(items)}};
-    Value::Object of_resource{{"resource", Value::Object{{"attributes", keyValues(telemetry.resource)}}},
-                              {fmt::format("scope{}", kind), Value::List{Value(std::move(scoped))}}};
-    const Value document = Value::Object{{fmt::format("resource{}", kind), Value::List{Value(std::move(of_resource))}}};
-    return report::toJson(document, report::JsonLayout::OneLine);
+template <class AddItems>
+std::string requestOf(const Telemetry& telemetry, const AddItems& add_items) {
+    std::string bytes;
+    pbf_writer all(bytes);
+    pbf_writer of_resource(all, request_field::kResources);
+    {
+        pbf_writer resource(of_resource, request_field::kResource);
+        addAttributes(resource, request_field::kResourceAttributes, telemetry.resource);
+    }
+    pbf_writer of_scope(of_resource, request_field::kScopes);
+    {
+        pbf_writer scope(of_scope, request_field::kScope);
+        scope.add_string(request_field::kScopeName, "bubblescope");
+        addText(scope, request_field::kScopeVersion, telemetry.version);
+    }
+    add_items(of_scope);
+    of_scope.commit();
+    of_resource.commit();
+    return bytes;
 }
 
 } // namespace
 
-std::string tracesJson(const Telemetry& telemetry) {
-    Value::List spans;
-    for (const Span& span : telemetry.spans)
-        spans.push_back(spanValue(span));
-    return request("Spans", "spans", std::move(spans), telemetry);
+std::string tracesRequest(const Telemetry& telemetry) {
+    return requestOf(telemetry, [&](pbf_writer& to) {
+        for (const Span& span : telemetry.spans)
+            addSpan(to, span);
+    });
 }
 
-std::string metricsJson(const Telemetry& telemetry) {
-    Value::List metrics;
-    for (const Metric& metric : telemetry.metrics)
-        metrics.push_back(metricValue(metric, telemetry));
-    return request("Metrics", "metrics", std::move(metrics), telemetry);
+std::string metricsRequest(const Telemetry& telemetry) {
+    return requestOf(telemetry, [&](pbf_writer& to) {
+        for (const Metric& metric : telemetry.metrics)
+            addMetric(to, metric, telemetry);
+    });
 }
 
 std::string identifier(std::string_view seed, int bytes) {

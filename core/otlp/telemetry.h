@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-/// The part of OpenTelemetry's data model used for steps and findings, in the JSON encoding of its protocol (OTLP 1.x).
+/// The part of OpenTelemetry's data model used for steps and findings, in the protobuf encoding of its protocol (OTLP
+/// 1.x).
 namespace bubblescope::otlp {
 
 using Attributes = report::Value::Object; ///< values are strings, integers, numbers or booleans
@@ -47,9 +48,10 @@ struct Telemetry {
     std::vector<Metric> metrics;
 };
 
-/// Request bodies for /v1/traces and /v1/metrics.
-[[nodiscard]] std::string tracesJson(const Telemetry& telemetry);
-[[nodiscard]] std::string metricsJson(const Telemetry& telemetry);
+/// Request bodies for /v1/traces and /v1/metrics: ExportTraceServiceRequest and ExportMetricsServiceRequest. Bytes that
+/// are not UTF-8 become '?', because receivers reject them.
+[[nodiscard]] std::string tracesRequest(const Telemetry& telemetry);
+[[nodiscard]] std::string metricsRequest(const Telemetry& telemetry);
 
 /// Identifier of a span or a trace with up to 16 `bytes`; depends only on the seed and is never all zeros.
 [[nodiscard]] std::string identifier(std::string_view seed, int bytes);

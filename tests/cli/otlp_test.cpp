@@ -76,6 +76,16 @@ double metricOf(const nlohmann::json& request, const std::string& name) {
     return 0;
 }
 
+TEST(Otlp, HeadersComeFromTheEnvironment) {
+    const ScratchFolder scratch;
+    const std::string trace = simulated(scratch);
+    ::setenv("OTEL_EXPORTER_OTLP_HEADERS", "no value", 1); // NOLINT(concurrency-mt-unsafe)
+    const auto wrong = runProgram({"analyze", trace, "--otlp", "http://127.0.0.1:1"});
+    ::unsetenv("OTEL_EXPORTER_OTLP_HEADERS"); // NOLINT(concurrency-mt-unsafe)
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("OTEL_EXPORTER_OTLP_HEADERS: entry 1 is not NAME=VALUE"));
+}
+
 TEST(Otlp, OpenTelemetrysClassesReadStepsAndFindings) {
     const char* const python = std::getenv("BUBBLESCOPE_OTLP_PYTHON"); // NOLINT(concurrency-mt-unsafe)
     if (python == nullptr) GTEST_SKIP() << "BUBBLESCOPE_OTLP_PYTHON names no Python with opentelemetry-proto";

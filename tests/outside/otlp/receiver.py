@@ -2,11 +2,10 @@
 
     python receiver.py FOLDER
 
-Writes its port to FOLDER/port, and appends one line of JSON per request to FOLDER/requests: the signal, and the request as
-the protobuf classes understand it. Answers 400 with the reason to what they reject.
+Writes its port to FOLDER/port, and appends one line of JSON per request to FOLDER/requests: the signal, the headers, and the
+request as the protobuf classes understand it. Answers 400 with the reason to what they reject.
 """
 
-import base64
 import json
 import os
 import sys
@@ -16,50 +15,44 @@ from google.protobuf import json_format
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 
-KINDS = {"/v1/traces": traces.ExportTraceServiceRequest, "/v1/metrics": metrics.ExportMetricsServiceRequest}
-ID_BYTES = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
+SIGNALS = {
+    "/v1/traces": (traces.ExportTraceServiceRequest, traces.ExportTraceServiceResponse),
+    "/v1/metrics": (metrics.ExportMetricsServiceRequest, metrics.ExportMetricsServiceResponse),
+}
+PROTOBUF = "application/x-protobuf"
 
 
-def from_otlp(value):
-    """OTLP writes identifiers as hexadecimal digits, protobuf's JSON as base64."""
-    if isinstance(value, list):
-        return [from_otlp(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    made = {}
-    for key, item in value.items():
-        if key in ID_BYTES:
-            digits = bytes.fromhex(item)
-            if len(digits) != ID_BYTES[key]:
-                raise ValueError(f"{key} has {len(digits)} bytes")
-            item = base64.b64encode(digits).decode()
-        made[key] = from_otlp(item)
-    return made
+def check_identifiers(request):
+    for of_resource in getattr(request, "resource_spans", []):
+        for of_scope in of_resource.scope_spans:
+            for span in of_scope.spans:
+                if (len(span.trace_id), len(span.span_id)) != (16, 8) or len(span.parent_span_id) not in (0, 8):
+                    raise ValueError(f"identifiers of span {span.name} have wrong sizes")
 
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            if self.headers["Content-Type"] != "application/json":
-                raise ValueError("not JSON")
-            message = KINDS[self.path]()
-            json_format.ParseDict(from_otlp(json.loads(body)), message)
+            if self.headers["Content-Type"] != PROTOBUF:
+                raise ValueError("not protobuf")
+            kind, answer = SIGNALS[self.path]
+            message = kind.FromString(body)
+            check_identifiers(message)
         except Exception as reason:  # whatever is wrong with it, the sender gets to know
-            self.answer(400, {"message": str(reason)})
+            self.answer(400, "text/plain", str(reason).encode())
             return
         with open(os.path.join(self.server.folder, "requests"), "a") as file:
-            line = {"signal": self.path, "request": json_format.MessageToDict(message)}
+            line = {"signal": self.path, "headers": dict(self.headers), "request": json_format.MessageToDict(message)}
             file.write(json.dumps(line) + "\n")
-        self.answer(200, {"partialSuccess": {}})
+        self.answer(200, PROTOBUF, answer().SerializeToString())
 
-    def answer(self, status, document):
-        text = json.dumps(document).encode()
+    def answer(self, status, kind, body):
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(text)
+        self.wfile.write(body)
 
     def log_message(self, *_):
         pass
