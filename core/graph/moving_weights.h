@@ -1,0 +1,114 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/graph/simulate_lowered.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// How the weights of a stage reach the ranks that need them.
+enum class WeightPath : std::uint8_t {
+    /// WeiPipe-Interleave: weights move one rank per turn around a ring; a turn has a backward and a forward.
+    Ring,
+    /// WeiPipe-Naive: the same ring, but a rank runs all forwards of a micro-batch, then all its backwards.
+    RingNaive,
+    /// TawPipe: each rank keeps the weights of one stage. It sends them to other nodes, where they are broadcast.
+    Nodes,
+};
+
+/// "weipipe", "weipipe-naive" or "tawpipe".
+[[nodiscard]] std::string_view weightPathName(WeightPath path);
+
+/// A pipeline in which weights and weight gradients travel instead of activations. There are as many stages as ranks,
+/// and a rank runs all stages of its micro-batches: m mod p is the rank of micro-batch m, and m / p its *round*. Time
+/// is divided into numbered *turns*. In the same turn, different ranks of a ring run different stages; the ranks of a
+/// node run the same one. Each rank of a ring starts one turn after the previous rank, each node one turn after the
+/// previous node.
+///
+/// Sources: Gvilenius/weipipe 06cab9d and wuhouming/TawPipe a83eec7, which contain Ring and Nodes. RingNaive follows
+/// the description of WeiPipe (PPoPP 2025).
+struct MovingWeights {
+    WeightPath path = WeightPath::Ring;
+    int pp = 1;
+    int microbatches = 1; ///< a multiple of pp
+    int nodes = 1;        ///< must be 1 for rings; otherwise a divisor of pp. A node holds consecutive ranks
+
+    [[nodiscard]] int rounds() const { return microbatches / pp; }
+    [[nodiscard]] int ranksPerNode() const { return pp / nodes; }
+    [[nodiscard]] Rank rankOf(Microbatch microbatch) const { return Rank{microbatch.value % pp}; }
+    /// The turn of an op; the op's chunk is its stage.
+    [[nodiscard]] int turnOf(const Op& op) const;
+    /// The forward or backward that a rank runs in a turn, if any.
+    [[nodiscard]] std::optional<Op> opAt(OpKind kind, Rank rank, int turn) const;
+    [[nodiscard]] int turns() const;
+    /// The node that stores the weights of a stage.
+    [[nodiscard]] int ownerNode(Stage stage) const { return stage.value % nodes; }
+
+    /// First turn of a rank with an op.
+    [[nodiscard]] int offsetOf(Rank rank) const;
+    /// Turns from the first forward of a round to that of the next round.
+    [[nodiscard]] int turnsPerRound() const { return path == WeightPath::Ring ? pp : 2 * pp; }
+};
+
+struct MovingWeightTimes {
+    std::vector<TimeNs> forward;  ///< per stage
+    std::vector<TimeNs> backward; ///< per stage
+    TimeNs weights{0};       ///< for a stage's weights: to the next rank (rings), or to all ranks of a node (Nodes)
+    TimeNs gradients{0};     ///< for a stage's weight gradients: to the next rank, or their reduction in a node
+    TimeNs between_nodes{0}; ///< for a stage's weights or weight gradients from node to node; only for Nodes
+};
+
+/// Messages per step with the weights or weight gradients of one stage: the most that a rank of a ring sends to the
+/// next rank, or a node to other nodes.
+struct WeightTraffic {
+    std::int64_t weights = 0;
+    std::int64_t gradients = 0;
+    std::int64_t broadcasts = 0; ///< within a node
+    std::int64_t reductions = 0; ///< within a node
+
+    [[nodiscard]] std::int64_t messages() const { return weights + gradients; }
+};
+
+struct MovingWeightsStep {
+    StepTimeline step;
+    TimeNs gradients_home{0};                      ///< when the last weight gradients are at the rank that updates them
+    std::vector<std::vector<ActionTime>> messages; ///< per receiving rank; they are Unshard and ReduceGrad actions
+    WeightTraffic traffic;
+};
+
+/// The order of each rank; chunks in it are stage numbers. Errors: Usage if the sizes are impossible.
+[[nodiscard]] Result<Schedule> movingWeightsOrder(const MovingWeights& moving);
+
+/// Simulates the step of movingWeightsOrder(). The sources have these dependencies, except that WeiPipe sends the
+/// weights of a forward when that forward starts, and reloads its own stage's once per round:
+///
+/// - While a turn runs, ranks receive what the next turn needs. There are buffers for two turns, so these messages
+///   start when sender and receiver have started the turn, and the next turn starts when they have ended.
+/// - In a ring, a rank sends the weights of the forward, then those of the backward, then the gradients of the previous
+///   turn, one after the other. Its next turn also waits for the end of these sends. Idle ranks pass messages on.
+/// - With Nodes, weights of another node's stage arrive after `between_nodes` + `weights`, others after `weights`
+///   (nodes of one rank broadcast nothing). A sender does not wait. Gradients travel on a separate stream.
+///
+/// Errors: as for movingWeightsOrder(); Usage if times are missing or exceed 64 bits.
+[[nodiscard]] Result<MovingWeightsStep> simulateMovingWeights(const MovingWeights& moving,
+                                                              const MovingWeightTimes& times);
+
+/// Closed form of the makespan. Let A be the rounds, S the sum of all op times of a micro-batch, M and s the larger and
+/// the smaller of f and b, x the time of a turn's messages. It is exact if x is at most the shortest op, and
+///
+/// - rings: A·S for p = 1. Otherwise A·S + x + w, with A ≥ 2 or x = 0, and equal stages or p = 2:
+///   Ring with A ≥ 2: w = (p−2)·(f+b).
+///   Ring with A = 1, and RingNaive if x = 0, f = b or p = 2: w = (p−2)·M + (A−1)·max(0, (p−2)·M − p·s).
+/// - N nodes: A·S + weights for N = 1; A·S + weights + x for N = 2; with N ≥ 3, equal stages and at least two ranks per
+///   node, A·S + weights + x + (N−2)·M + (A−1)·max(0, (N−2)·M − N·s + 2·x).
+///
+/// Errors: Usage outside this domain.
+[[nodiscard]] Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeightTimes& times);
+
+} // namespace bubblescope

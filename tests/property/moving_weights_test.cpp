@@ -1,0 +1,364 @@
+// Weights that travel between ranks: placement, order, messages and closed forms against plain loops over turns.
+
+#include "core/graph/moving_weights.h"
+#include "core/graph/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::array kRings{WeightPath::Ring, WeightPath::RingNaive};
+
+template <class Visit>
+void eachSize(Visit visit) {
+    for (int rounds = 1; rounds <= 3; ++rounds) {
+        for (const WeightPath path : kRings)
+            for (int p = 1; p <= 7; ++p)
+                visit(MovingWeights{path, p, rounds * p, 1});
+        for (int nodes = 1; nodes <= 4; ++nodes)
+            for (int ranks = 1; ranks <= 3; ++ranks)
+                visit(MovingWeights{WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes});
+    }
+}
+
+MovingWeightTimes equalTimes(int p, int f, int b, int weights, int gradients, int between) {
+    const auto stages = static_cast<std::size_t>(p);
+    return {std::vector(stages, TimeNs{f}), std::vector(stages, TimeNs{b}), TimeNs{weights}, TimeNs{gradients},
+            TimeNs{between}};
+}
+
+/// Times that differ from stage to stage and depend only on `seed`; all at least `shortest`.
+MovingWeightTimes unequalTimes(int p, int shortest, int weights, int gradients, int between, unsigned seed) {
+    MovingWeightTimes times{{}, {}, TimeNs{weights}, TimeNs{gradients}, TimeNs{between}};
+    for (int stage = 0; stage < p; ++stage) {
+        seed = seed * 1664525U + 1013904223U;
+        times.forward.emplace_back(shortest + static_cast<int>(seed >> 29U));
+        seed = seed * 1664525U + 1013904223U;
+        times.backward.emplace_back(shortest + static_cast<int>(seed >> 28U));
+    }
+    if (p > 1) times.forward.back() = times.forward.front() + TimeNs{1};
+    return times;
+}
+
+TimeNs work(const MovingWeightTimes& times) {
+    return std::accumulate(times.forward.begin(), times.forward.end(), TimeNs{0}) +
+           std::accumulate(times.backward.begin(), times.backward.end(), TimeNs{0});
+}
+
+/// Stage of the forward or backward that a member of a chain runs in a turn, if it starts `late` turns after the first.
+std::optional<int> stageOf(bool forward, int turn, int late, int p, int period, int rounds) {
+    const int since = turn - late - (forward ? 0 : p);
+    if (since < 0 || since / period >= rounds || since % period >= p) return std::nullopt;
+    return forward ? since % period : p - 1 - since % period;
+}
+
+/// A ring, turn by turn, as the loop of each rank's program waits: for its ops, its receives and its sends.
+TimeNs plainRing(const MovingWeights& moving, const MovingWeightTimes& times) {
+    const int p = moving.pp;
+    const int rounds = moving.microbatches / p;
+    const int period = moving.path == WeightPath::Ring ? p : 2 * p;
+    const int last_forward = p - 1 + (rounds - 1) * period + p - 1;
+    const int turns = last_forward + p + 1;
+    std::vector<TimeNs> start(static_cast<std::size_t>(p));
+    TimeNs last{0};
+    for (int turn = 0; turn < turns; ++turn) {
+        TimeNs message{0};
+        if (p > 1 && turn < last_forward) message += times.weights;
+        if (p > 1 && turn >= p) message += times.weights;
+        if (p > 1 && turn > p) message += times.gradients;
+        std::vector<TimeNs> next(start.size());
+        for (int r = 0; r < p; ++r) {
+            const TimeNs here = start[static_cast<std::size_t>(r)];
+            TimeNs end = here;
+            if (const auto stage = stageOf(false, turn, r, p, period, rounds))
+                end += times.backward[static_cast<std::size_t>(*stage)];
+            if (const auto stage = stageOf(true, turn, r, p, period, rounds))
+                end += times.forward[static_cast<std::size_t>(*stage)];
+            last = std::max(last, end);
+            const TimeNs right = start[static_cast<std::size_t>((r + 1) % p)];
+            const TimeNs left = start[static_cast<std::size_t>((r + p - 1) % p)];
+            next[static_cast<std::size_t>(r)] = std::max({end, here + message, left + message, right + message});
+        }
+        start = next;
+    }
+    return last;
+}
+
+/// Nodes, turn by turn: weights of the next stage come from the node that stores them, unless they are there already.
+TimeNs plainNodes(const MovingWeights& moving, const MovingWeightTimes& times) {
+    const int p = moving.pp;
+    const int rounds = moving.microbatches / p;
+    const TimeNs broadcast = p > moving.nodes ? times.weights : TimeNs{0};
+    std::vector<TimeNs> start(static_cast<std::size_t>(moving.nodes));
+    start[0] = broadcast;
+    TimeNs last{0};
+    const auto stageIn = [&](int turn, int node) {
+        const auto forward = stageOf(true, turn, node, p, 2 * p, rounds);
+        return forward ? forward : stageOf(false, turn, node, p, 2 * p, rounds);
+    };
+    for (int turn = 0; turn < 2 * p * rounds + moving.nodes; ++turn) {
+        std::vector<TimeNs> next(start.size());
+        for (int node = 0; node < moving.nodes; ++node) {
+            const TimeNs here = start[static_cast<std::size_t>(node)];
+            TimeNs end = here;
+            const auto stage = stageIn(turn, node);
+            if (stage) {
+                const bool forward = stageOf(true, turn, node, p, 2 * p, rounds).has_value();
+                end += (forward ? times.forward : times.backward)[static_cast<std::size_t>(*stage)];
+                last = std::max(last, end);
+            }
+            const auto wanted = stageIn(turn + 1, node);
+            TimeNs arrival = here;
+            if (wanted && wanted != stage) {
+                const int owner = *wanted % moving.nodes;
+                arrival = owner == node ? here + broadcast
+                                        : std::max(here, start[static_cast<std::size_t>(owner)]) + times.between_nodes +
+                                              broadcast;
+            }
+            next[static_cast<std::size_t>(node)] = std::max(end, arrival);
+        }
+        start = next;
+    }
+    return last;
+}
+
+TEST(MovingWeights, EveryOpRunsOnceInItsTurnOnTheRankOfItsMicrobatch) {
+    eachSize([](const MovingWeights& moving) {
+        const Schedule order = movingWeightsOrder(moving).value();
+        std::set<std::tuple<OpKind, int, int>> seen;
+        for (int r = 0; r < moving.pp; ++r) {
+            for (const Op& op : order.ranks[Rank{r}.index()]) {
+                EXPECT_EQ(moving.rankOf(op.microbatch), Rank{r});
+                EXPECT_EQ(moving.opAt(op.kind, Rank{r}, moving.turnOf(op)), op);
+                EXPECT_LT(moving.turnOf(op), moving.turns());
+                seen.emplace(op.kind, op.chunk.value, op.microbatch.value);
+            }
+        }
+        EXPECT_EQ(seen.size(), static_cast<std::size_t>(2 * moving.pp * moving.microbatches));
+        EXPECT_EQ(order.opCount(), seen.size());
+        EXPECT_EQ(peakActivations(order), std::vector<int>(static_cast<std::size_t>(moving.pp), moving.pp));
+    });
+}
+
+/// A micro-batch passes its stages forwards, then backwards, and the ranks of a ring never run the same stage at once.
+TEST(MovingWeights, StagesRunInOrderAndARingHoldsEachStageOnce) {
+    eachSize([](const MovingWeights& moving) {
+        for (int m = 0; m < moving.microbatches; ++m) {
+            int before = -1;
+            for (int i = 0; i < 2 * moving.pp; ++i) {
+                const bool forward = i < moving.pp;
+                const int turn = moving.turnOf({forward ? OpKind::Forward : OpKind::Backward, Microbatch{m},
+                                                Chunk{forward ? i : 2 * moving.pp - 1 - i}});
+                EXPECT_GT(turn, before);
+                before = turn;
+            }
+        }
+        if (moving.path == WeightPath::Nodes) return;
+        for (int turn = 0; turn < moving.turns(); ++turn) {
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) {
+                std::set<int> stages;
+                int ops = 0;
+                for (int r = 0; r < moving.pp; ++r) {
+                    if (const auto op = moving.opAt(kind, Rank{r}, turn)) {
+                        stages.insert(op->chunk.value);
+                        ++ops;
+                    }
+                }
+                EXPECT_EQ(stages.size(), static_cast<std::size_t>(ops));
+            }
+        }
+    });
+}
+
+/// The weights of every op arrive before it starts, unless the rank stores them at the start of the step or of the
+/// ring of backwards, or has used them in its previous op.
+TEST(MovingWeights, WeightsArriveBeforeTheirOp) {
+    eachSize([](const MovingWeights& moving) {
+        if (moving.pp == 1 || moving.ranksPerNode() == 1) return;
+        const MovingWeightsStep result = simulateMovingWeights(moving, equalTimes(moving.pp, 9, 9, 2, 1, 1)).value();
+        for (std::size_t r = 0; r < result.step.ranks.size(); ++r) {
+            std::map<int, int> arrived; // per stage
+            for (const ActionTime& message : result.messages[r])
+                arrived[message.action.stage.value] += message.action.kind == ActionKind::Unshard ? 1 : 0;
+            const auto& ops = result.step.ranks[r];
+            for (std::size_t i = 0; i < ops.size(); ++i) {
+                const int turn = moving.turnOf(ops[i].op);
+                const bool stored = turn == 0 || (moving.path != WeightPath::Nodes && turn == moving.pp &&
+                                                  ops[i].op.kind == OpKind::Backward);
+                const bool kept = moving.path == WeightPath::Nodes && i > 0 && ops[i - 1].op.chunk == ops[i].op.chunk;
+                if (stored || kept) continue;
+                const bool found = std::ranges::any_of(result.messages[r], [&](const ActionTime& message) {
+                    return message.action.kind == ActionKind::Unshard &&
+                           message.action.stage.value == ops[i].op.chunk.value && message.end <= ops[i].start;
+                });
+                EXPECT_TRUE(found);
+            }
+            if (moving.path != WeightPath::Nodes) continue;
+            for (const auto& [stage, times] : arrived)
+                EXPECT_LE(times, 2 * moving.rounds());
+        }
+    });
+}
+
+TEST(MovingWeights, SimulationEqualsPlainLoops) {
+    int compared = 0;
+    eachSize([&](const MovingWeights& moving) {
+        for (unsigned seed = 1; seed <= 12; ++seed) {
+            const int weights = static_cast<int>(seed % 4);
+            const int gradients = static_cast<int>(seed % 3);
+            const MovingWeightTimes times =
+                unequalTimes(moving.pp, 1 + static_cast<int>(seed % 5), weights, gradients,
+                             moving.path == WeightPath::Nodes ? static_cast<int>(seed % 7) : 0, seed);
+            const MovingWeightsStep result = simulateMovingWeights(moving, times).value();
+            const TimeNs plain =
+                moving.path == WeightPath::Nodes ? plainNodes(moving, times) : plainRing(moving, times);
+            EXPECT_EQ(result.step.wall(), plain);
+            EXPECT_GE(result.gradients_home, plain);
+            for (const auto& ops : result.step.ranks) {
+                for (std::size_t i = 1; i < ops.size(); ++i)
+                    EXPECT_GE(ops[i].start, ops[i - 1].end);
+            }
+            ++compared;
+        }
+    });
+    EXPECT_EQ(compared, 12 * 3 * (2 * 7 + 4 * 3));
+}
+
+/// Compares the form with the simulation if it applies, and counts.
+void compareForm(const MovingWeights& moving, const MovingWeightTimes& times, bool covered, int& compared) {
+    const Result<TimeNs> form = movingWeightsForm(moving, times);
+    ASSERT_EQ(form.ok(), covered) << weightPathName(moving.path) << " p " << moving.pp << " m " << moving.microbatches;
+    if (!covered) return;
+    EXPECT_EQ(form.value(), simulateMovingWeights(moving, times).value().step.wall())
+        << weightPathName(moving.path) << " p " << moving.pp << " m " << moving.microbatches << " f "
+        << times.forward.front().count() << " b " << times.backward.front().count() << " w " << times.weights.count()
+        << " d " << times.gradients.count();
+    ++compared;
+}
+
+TEST(MovingWeights, RingFormsEqualSimulation) {
+    int compared = 0;
+    for (const WeightPath path : kRings)
+        for (int p = 1; p <= 7; ++p)
+            for (int rounds = 1; rounds <= 4; ++rounds)
+                for (int f = 1; f <= 7; ++f)
+                    for (int b = 1; b <= 14; ++b)
+                        for (int w = 0; w <= 2; ++w)
+                            for (int d = 0; d <= 2; ++d) {
+                                const int x = 2 * w + d;
+                                const bool fits = x <= std::min(f, b) && (rounds > 1 || x == 0);
+                                const bool plain = path == WeightPath::Ring && rounds > 1;
+                                compareForm({path, p, rounds * p, 1}, equalTimes(p, f, b, w, d, 0),
+                                            p == 1 || (fits && (plain || x == 0 || f == b || p == 2)), compared);
+                            }
+    EXPECT_GT(compared, 15'000);
+}
+
+TEST(MovingWeights, NodeFormsEqualSimulation) {
+    int compared = 0;
+    for (int nodes = 1; nodes <= 5; ++nodes)
+        for (int ranks = 1; ranks <= 4; ++ranks)
+            for (int rounds = 1; rounds <= 3; ++rounds)
+                for (int f = 1; f <= 5; ++f)
+                    for (int b = 1; b <= 12; ++b)
+                        for (int w = 0; w <= 2; ++w)
+                            for (int x = 0; x <= 2; ++x) {
+                                const int message = (ranks > 1 ? w : 0) + (nodes > 1 ? x : 0);
+                                compareForm({WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes},
+                                            equalTimes(nodes * ranks, f, b, w, 0, x),
+                                            message <= std::min(f, b) && (nodes <= 2 || ranks > 1), compared);
+                            }
+    EXPECT_GT(compared, 20'000);
+}
+
+/// With two ranks or nodes, stages may differ.
+TEST(MovingWeights, FormsOfUnequalStagesEqualSimulation) {
+    int compared = 0;
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+        for (int rounds = 1; rounds <= 3; ++rounds) {
+            for (const WeightPath path : kRings) {
+                compareForm({path, 2, 2 * rounds, 1}, unequalTimes(2, 5, 2, 1, 0, seed), rounds > 1, compared);
+                compareForm({path, 2, 2 * rounds, 1}, unequalTimes(2, 5, 0, 0, 0, seed), true, compared);
+                compareForm({path, 3, 3 * rounds, 1}, unequalTimes(3, 5, 0, 0, 0, seed), false, compared);
+            }
+            for (int ranks = 1; ranks <= 4; ++ranks)
+                for (int nodes = 1; nodes <= 2; ++nodes)
+                    compareForm({WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes},
+                                unequalTimes(nodes * ranks, 5, 2, 9, 3, seed), true, compared);
+        }
+    }
+    EXPECT_GT(compared, 5'000);
+}
+
+/// Messages per step: 3m + 3p − 4 per rank with interleaved turns and 6m − 4 without; 3m·(N−1)/N per node from N = 3.
+TEST(MovingWeights, MessagesFollowFromTurns) {
+    for (int rounds = 1; rounds <= 4; ++rounds) {
+        for (int p = 2; p <= 8; ++p) {
+            const int m = rounds * p;
+            const auto traffic = [&](WeightPath path) {
+                return simulateMovingWeights({path, p, m, 1}, equalTimes(p, 1, 2, 0, 0, 0)).value().traffic;
+            };
+            EXPECT_EQ(traffic(WeightPath::Ring).messages(), 3 * m + 3 * p - 4);
+            EXPECT_EQ(traffic(WeightPath::RingNaive).messages(), 6 * m - 4);
+            EXPECT_EQ(traffic(WeightPath::Ring).weights, 2 * m + 2 * p - 3);
+        }
+        for (int nodes = 3; nodes <= 5; ++nodes) {
+            for (int ranks = 1; ranks <= 4; ++ranks) {
+                const int p = nodes * ranks;
+                const WeightTraffic traffic =
+                    simulateMovingWeights({WeightPath::Nodes, p, rounds * p, nodes}, equalTimes(p, 1, 2, 0, 0, 0))
+                        .value()
+                        .traffic;
+                EXPECT_EQ(traffic.messages(), 3 * rounds * p / nodes * (nodes - 1));
+                EXPECT_EQ(traffic.reductions, ranks > 1 ? rounds * p : 0);
+            }
+        }
+    }
+}
+
+/// If all ranks changed turns together, the step would take as long as 1F1B, (m+p−1)·(f+b). Waiting only for
+/// neighbours saves one turn.
+TEST(MovingWeights, InterleavedRingIsOneTurnShorterThanOneForwardOneBackward) {
+    for (int p = 2; p <= 8; ++p)
+        for (int rounds = 2; rounds <= 4; ++rounds)
+            for (const int b : {3, 6, 9}) {
+                const MovingWeights moving{WeightPath::Ring, p, rounds * p, 1};
+                TimeNs together{0};
+                for (int turn = 0; turn < moving.turns(); ++turn) {
+                    int longest = 0;
+                    for (int r = 0; r < p; ++r)
+                        longest = std::max(longest, (moving.opAt(OpKind::Forward, Rank{r}, turn) ? 3 : 0) +
+                                                        (moving.opAt(OpKind::Backward, Rank{r}, turn) ? b : 0));
+                    together += TimeNs{longest};
+                }
+                EXPECT_EQ(together, TimeNs{(rounds * p + p - 1) * (3 + b)});
+                EXPECT_EQ(simulateMovingWeights(moving, equalTimes(p, 3, b, 0, 0, 0)).value().step.wall(),
+                          together - TimeNs{3 + b});
+            }
+}
+
+TEST(MovingWeights, RejectsImpossibleSizes) {
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 0, 4, 1}).ok());
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 4, 6, 1}).ok());
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 4, 8, 2}).ok());
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Nodes, 4, 8, 3}).ok());
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 10'000, 1'000'000, 1}).ok());
+    EXPECT_FALSE(simulateMovingWeights({WeightPath::Ring, 2, 4, 1}, equalTimes(3, 1, 1, 0, 0, 0)).ok());
+    MovingWeightTimes times = equalTimes(2, 1, 1, 0, 0, 0);
+    times.weights = TimeNs::max();
+    EXPECT_FALSE(simulateMovingWeights({WeightPath::Ring, 2, 4, 1}, times).ok());
+}
+
+} // namespace
+} // namespace bubblescope
