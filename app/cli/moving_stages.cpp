@@ -1,70 +1,191 @@
 #include "app/cli/moving_stages.h"
 
 #include "app/cli/output.h"
+#include "core/base/field.h"
 #include "core/base/suggestion.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/formats/source/standard_output.h"
 #include "core/graph/moving_stages.h"
+#include "core/graph/moving_weights.h"
+#include "core/graph/validate.h"
 #include "core/report/document.h"
+#include "core/report/json.h"
+#include "core/report/results/simulation.h"
+#include "core/report/table_formats.h"
 #include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 namespace bubblescope::cli {
 namespace {
 
-report::Table rankTable(const StepTimeline& step) {
+constexpr TimeNs kUsualForward{1'000'000};
+
+std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
+    const std::string name = plainName(request.spec.name);
+    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::Nodes}) {
+        if (plainName(weightPathName(path)) == name) return path;
+    }
+    return std::nullopt;
+}
+
+/// `peaks` are activations per rank, or empty if an activation is not freed on the rank that stored it.
+report::Table rankTable(const StepTimeline& step, const std::vector<int>& peaks) {
     using report::column;
-    report::Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble"),
-                                  column("inside_ns", "of it between ops")});
+    std::vector<report::Column> columns{column("rank", "rank"), column("busy_ns", "busy"),
+                                        column("bubble_ns", "bubble"), column("inside_ns", "of it between ops")};
+    if (!peaks.empty()) columns.push_back(column("peak_activations", "peak activations"));
+    report::Table table("ranks", std::move(columns));
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto& ops = step.ranks[r];
         TimeNs busy{0};
         for (const TimelineOp& op : ops)
             busy += op.duration();
         const TimeNs inside = ops.empty() ? TimeNs{0} : ops.back().end - ops.front().start - busy;
-        table.row(r, busy, step.wall() - busy, inside);
+        if (peaks.empty())
+            table.row(r, busy, step.wall() - busy, inside);
+        else
+            table.row(r, busy, step.wall() - busy, inside, peaks[r]);
     }
     return table;
 }
 
-} // namespace
-
-bool movesStages(const ScheduleRequest& request) {
-    return plainName(request.spec.name) == "roundpipe";
+/// Writes the files that were asked for, and prints the document with the table of ranks.
+CommandResult finish(const MovingOptions& options, const report::Drawn& drawn, const report::Document& summary,
+                     const std::vector<int>& peaks) {
+    BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}));
+    report::Document document = summary;
+    const report::Table table = rankTable(drawn.step, peaks);
+    if (!options.csv.empty()) {
+        ReplacingFile file(options.csv);
+        file.write(report::toCsv(table));
+        BUBBLESCOPE_TRY(file.commit());
+    }
+    document.add(table);
+    if (options.ops && options.json) document.data("ops", report::simulatedOps(drawn.step));
+    if (options.json || options.csv != kStandardOutput) print(document, options.json);
+    if (options.ops && !options.json)
+        printText("\n" + report::toJson(report::simulatedOps(drawn.step), report::JsonLayout::OneLine) + "\n");
+    return 0;
 }
 
-CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightTimes& weights, const SvgOptions& svg,
-                                   bool json) {
-    constexpr TimeNs kUsualForward{1'000'000};
-    BUBBLESCOPE_ASSIGN(CostModel costs, request.costs(kUsualForward));
+void describe(report::Document& document, const Schedule& order, const StepTimeline& step,
+              const Result<TimeNs>& closed_form, const std::string& rest) {
+    document.line(fmt::format("{}, p = {}, m = {}: makespan {}, bubble rate {:.2f} % of the makespan\n{}\n", order.name,
+                              order.pp, order.microbatches, formatTime(step.wall()),
+                              100 * bubbleRates(step).over_makespan, rest));
+    document.data("schedule", order.name);
+    document.data("makespan_ns", step.wall());
+    document.data("bubble_rate", bubbleRates(step).over_makespan);
+    document.data("closed_form_ns",
+                  closed_form.ok() ? report::Value(closed_form.value()) : report::Value(report::Value::Absent{}));
+}
+
+CommandResult simulateRoundPipe(const ScheduleRequest& request, const CostModel& costs, const MovingOptions& options) {
     if (!costs.stages.empty() || !costs.plainTransfers())
         return usageError("roundpipe can only be simulated with equal stages and equal latencies", "use only --comm");
     const int chunks = request.vpp.value_or(1);
     const MovingStages stages{request.spec.pp, request.spec.microbatches, request.spec.pp * chunks,
                               request.spec.pp * chunks};
-    const MovingTimes times{costs.times.forward, costs.times.backward, costs.comm, weights.unshard};
+    const MovingTimes times{costs.times.forward, costs.times.backward, costs.comm, options.weights.unshard};
     BUBBLESCOPE_ASSIGN(const Schedule order, movingOrder(stages));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulateMoving(stages, times));
-    const report::Drawn drawn{order, step, costs, {}};
-    BUBBLESCOPE_TRY(svg.write({&drawn, 1}));
-
     const Result<MovingForm> form = movingForm(stages, times);
     report::Document document;
-    document.line(
-        fmt::format("roundpipe, p = {}, m = {}: makespan {}, bubble rate {:.2f} % of the makespan\n{} forward and {} "
-                    "backward stages rotate over the ranks; {}\n",
-                    stages.pp, stages.microbatches, formatTime(step.wall()), 100 * bubbleRates(step).over_makespan,
-                    stages.forward_stages, stages.backward_stages,
-                    form.ok() ? fmt::format("closed form: makespan {}, {} idle from one visit to the next",
-                                            formatTime(form.value().makespan), formatTime(form.value().between_visits))
-                              : form.error().message));
-    document.data("schedule", "roundpipe");
-    document.data("makespan_ns", step.wall());
-    document.data("bubble_rate", bubbleRates(step).over_makespan);
-    document.data("closed_form_ns",
-                  form.ok() ? report::Value(form.value().makespan) : report::Value(report::Value::Absent{}));
-    document.add(rankTable(step));
-    print(document, json);
-    return 0;
+    describe(document, order, step, form.ok() ? Result<TimeNs>(form.value().makespan) : Result<TimeNs>(form.error()),
+             fmt::format("{} forward and {} backward stages rotate over the ranks; {}", stages.forward_stages,
+                         stages.backward_stages,
+                         form.ok()
+                             ? fmt::format("closed form: makespan {}, {} idle from one visit to the next",
+                                           formatTime(form.value().makespan), formatTime(form.value().between_visits))
+                             : form.error().message));
+    return finish(options, {order, step, costs, {}}, document, {});
+}
+
+/// Compares a step's messages with the 2·m activations and gradients that a rank of 1F1B sends to its neighbours. The
+/// weights of l transformer layers are 12·l·h² values, an activation is one micro-batch's tokens times h.
+void addTraffic(report::Document& document, const MovingWeights& moving, const MovingWeightsStep& result) {
+    const WeightTraffic& traffic = result.traffic;
+    const std::int64_t activations = 2 * std::int64_t{moving.microbatches};
+    const double break_even = 12.0 * static_cast<double>(traffic.messages()) / static_cast<double>(activations);
+    const bool nodes = moving.path == WeightPath::Nodes;
+    document.line(fmt::format(
+        "Per step, a {} sends at most {} weights and {} weight gradients of a stage{}; a rank of 1F1B sends up to {} "
+        "activations and gradients of a micro-batch",
+        nodes ? "node" : "rank", traffic.weights, traffic.gradients, nodes ? " to other nodes" : "", activations));
+    if (traffic.broadcasts > 0)
+        document.line(fmt::format("Within a node: {} broadcasts of weights, {} reductions of gradients",
+                                  traffic.broadcasts, traffic.reductions));
+    if (traffic.messages() > 0)
+        document.line(fmt::format("Fewer bytes than 1F1B from {:.3g} × hidden size × layers per stage tokens per "
+                                  "micro-batch",
+                                  break_even));
+    document.line(fmt::format("Weight gradients are complete {} after the last op\n",
+                              formatTime(result.gradients_home - result.step.end)));
+    document.data("rounds", moving.rounds());
+    document.data("weight_messages", traffic.weights);
+    document.data("gradient_messages", traffic.gradients);
+    document.data("node_broadcasts", traffic.broadcasts);
+    document.data("node_reductions", traffic.reductions);
+    document.data("activation_messages_1f1b", activations);
+    document.data("break_even_tokens", break_even);
+    document.data("gradients_complete_ns", result.gradients_home);
+}
+
+Status checkMessageTimes(WeightPath path, const CostModel& costs, const MovingOptions& options) {
+    const std::string_view name = weightPathName(path);
+    if (!costs.plainTransfers())
+        return usageError(fmt::format("{} sends no activations", name),
+                          "specify the times of messages with --unshard and --reduce-grad");
+    if (path == WeightPath::Nodes) {
+        if (costs.comm > TimeNs{0} && options.nodes.value_or(1) == 1)
+            return usageError("--comm has no effect with tawpipe on one node", "add --nodes");
+        return {};
+    }
+    if (options.nodes) return usageError(fmt::format("--nodes has no effect with {}", name), "use tawpipe");
+    if (costs.comm > TimeNs{0})
+        return usageError(fmt::format("--comm has no effect with {}, which sends no activations", name),
+                          "use --unshard for weights and --reduce-grad for their gradients");
+    return {};
+}
+
+CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& costs, WeightPath path,
+                              const MovingOptions& options) {
+    if (request.vpp.value_or(1) != 1)
+        return usageError(fmt::format("{} has one stage per rank", weightPathName(path)),
+                          fmt::format("remove {}", Field("vpp")));
+    BUBBLESCOPE_TRY(checkMessageTimes(path, costs, options));
+    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, options.nodes.value_or(1)};
+    BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
+    MovingWeightTimes times{{}, {}, options.weights.unshard, options.weights.reduce_grad, costs.comm};
+    for (int stage = 0; stage < moving.pp; ++stage) {
+        times.forward.push_back(costs.opTime(OpKind::Forward, Stage{stage}));
+        times.backward.push_back(costs.opTime(OpKind::Backward, Stage{stage}));
+    }
+    BUBBLESCOPE_ASSIGN(const MovingWeightsStep result, simulateMovingWeights(moving, times));
+    const Result<TimeNs> form = movingWeightsForm(moving, times);
+    report::Document document;
+    describe(document, order, result.step, form,
+             form.ok() ? fmt::format("closed form: makespan {}", formatTime(form.value())) : form.error().message);
+    addTraffic(document, moving, result);
+    return finish(options, {order, result.step, costs, result.messages}, document, peakActivations(order));
+}
+
+} // namespace
+
+bool movesStages(const ScheduleRequest& request) {
+    return plainName(request.spec.name) == "roundpipe" || weightPathOf(request);
+}
+
+CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {
+    BUBBLESCOPE_ASSIGN(const CostModel costs, request.costs(kUsualForward));
+    if (const std::optional<WeightPath> path = weightPathOf(request))
+        return simulateWeights(request, costs, *path, options);
+    if (options.nodes) return usageError("--nodes has no effect with roundpipe", "use tawpipe");
+    return simulateRoundPipe(request, costs, options);
 }
 
 } // namespace bubblescope::cli

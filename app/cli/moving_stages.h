@@ -5,13 +5,25 @@
 #include "core/graph/simulate_lowered.h"
 #include "core/request/schedule_request.h"
 
+#include <optional>
+#include <string>
+
 namespace bubblescope::cli {
+
+/// Options of `simulate` that apply to schedules with moving stages, in addition to the schedule.
+struct MovingOptions {
+    WeightTimes weights;
+    std::optional<int> nodes; ///< only for tawpipe
+    const SvgOptions& svg;
+    std::string csv; ///< path of a table of ranks, "-" is standard output; empty = none
+    bool ops = false;
+    bool json = false;
+};
 
 /// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// Simulates a schedule with moving stages and prints the result. Errors: Usage.
-[[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const WeightTimes& weights,
-                                                 const SvgOptions& svg, bool json);
+/// Simulates a schedule with moving stages and prints the result. Errors: Usage; those of writing files.
+[[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options);
 
 } // namespace bubblescope::cli

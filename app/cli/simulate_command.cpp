@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace bubblescope::cli {
@@ -35,6 +36,7 @@ struct SimulateArguments {
     LoweringRequest lowering;
     QueueRequest queues;
     WeightTimes weights;
+    std::optional<int> nodes;
     DispatchPolicy dispatch;
     std::vector<std::string> faults;
     int steps = 1;
@@ -347,9 +349,21 @@ CommandResult run(const SimulateArguments& options) {
     options.lowering.chooseFlavor(request.spec);
     const std::vector<SweepAxis> axes = axesOf(options, request);
     if (movesStages(request)) {
-        if (!axes.empty()) return usageError("roundpipe cannot be compared in a table", "simulate it alone");
-        return simulateMovingStages(request, options.weights, options.svg, options.json);
+        if (!axes.empty())
+            return usageError(fmt::format("{} cannot be compared in a table", request.spec.name), "simulate it alone");
+        if (!options.out.empty())
+            return usageError(
+                fmt::format("--out does not work with {}: a trace identifies stages by their rank", request.spec.name),
+                "use --svg, --csv or --ops");
+        return simulateMovingStages(request, {.weights = options.weights,
+                                              .nodes = options.nodes,
+                                              .svg = options.svg,
+                                              .csv = options.csv,
+                                              .ops = options.ops,
+                                              .json = options.json});
     }
+    if (options.nodes)
+        return usageError(fmt::format("--nodes has no effect with {}", request.spec.name), "use tawpipe");
     return axes.empty() ? simulateAlone(options, request) : sweep(options, std::move(request), axes);
 }
 
@@ -428,6 +442,11 @@ void addSimulateCommand(Command app, Action& action) {
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);
+    command.addOption("--nodes", options->nodes, "Nodes over which tawpipe distributes the ranks (1)")
+        .range(1, 100'000)
+        .typeName("N")
+        .group("Sends, receives and weights")
+        .rare();
     addSimulationOptions(command, options->schedule, &options->axes);
     addMemoryOptions(command, options->memory);
     addDispatchOptions(command, options->dispatch);
