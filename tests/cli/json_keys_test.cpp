@@ -195,6 +195,7 @@ TEST_F(JsonKeys, OfOtherCommandsAreInTheManual) {
     look(with({"simulate"}, {"--communicators", "edge", "--communication-choices"}));
     look(with({"simulate"}, {"--dispatch", "ready", "--inject", "jitter:sigma=20%", "--steps", "3"}));
     look({"simulate", "--schedule", "1f1b,interleaved", "--pp", "2", "--microbatches", "4,5"});
+    look({"simulate", "--schedule", "tawpipe", "--pp", "4", "--microbatches", "8", "--nodes", "2", "--ops"});
     look(with({"schedule"}, {"--lower", "torch"}));
     look(with({"schedule"}, {"--for", "torchtitan"}));
     look({"schedules"});

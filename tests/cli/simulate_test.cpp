@@ -101,6 +101,36 @@ TEST(SimulateCommand, StageTimesServeEveryCommand) {
     EXPECT_THAT(unread.err, HasSubstr("d.csv: line 3"));
 }
 
+TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
+    const auto withWeights = [](std::vector<std::string> words) {
+        words.insert(words.begin(), {"simulate", "--pp", "4", "--microbatches", "8", "--forward", "10ms", "--backward",
+                                     "20ms", "--schedule"});
+        return runProgram(words);
+    };
+    const auto ring = withWeights({"weipipe", "--unshard", "2ms", "--reduce-grad", "1ms", "--json"}).json();
+    EXPECT_EQ(ring["makespan_ns"], 305'000'000); // (m + p − 2)·30 ms, and 5 ms of messages
+    EXPECT_EQ(ring["closed_form_ns"], ring["makespan_ns"]);
+    EXPECT_EQ(ring["weight_messages"], 2 * 8 + 2 * 4 - 3);
+    EXPECT_EQ(ring["ranks"][3]["peak_activations"], 4);
+    const auto nodes =
+        withWeights({"tawpipe", "--nodes", "2", "--unshard", "2ms", "--comm", "3ms", "--json", "--ops"}).json();
+    EXPECT_EQ(nodes["makespan_ns"], 247'000'000); // m·30 ms, and the first messages
+    EXPECT_EQ(nodes["ops"].size(), 2U * 4 * 8);
+    EXPECT_THAT(withWeights({"weipipe-naive"}).out, HasSubstr("closed form: makespan"));
+    EXPECT_THAT(withWeights({"tawpipe", "--csv", "-"}).out, testing::StartsWith("rank,"));
+
+    const auto uneven = runProgram({"simulate", "--schedule", "weipipe", "--pp", "4", "--microbatches", "6"});
+    EXPECT_EQ(uneven.exit_code, 2);
+    EXPECT_THAT(uneven.err, HasSubstr("6 is not a multiple of 4"));
+    EXPECT_EQ(withWeights({"weipipe", "--comm", "1ms"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"weipipe", "--nodes", "2"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"weipipe", "--vpp", "2"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"weipipe", "--out", "x.pftrace"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"tawpipe", "--nodes", "3"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"tawpipe", "--comm", "1ms"}).exit_code, 2);
+    EXPECT_EQ(withWeights({"1f1b", "--nodes", "2"}).exit_code, 2);
+}
+
 TEST(SimulateCommand, ReplaysItsOwnOps) {
     const ScratchFolder scratch;
     const auto first = simulated({"--json", "--ops"});
