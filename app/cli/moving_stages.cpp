@@ -22,8 +22,6 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr TimeNs kUsualForward{1'000'000};
-
 std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
     const std::string name = plainName(request.spec.name);
     for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::Nodes}) {
@@ -120,9 +118,10 @@ void addTraffic(report::Document& document, const MovingWeights& moving, const M
         document.line(fmt::format("Within a node: {} broadcasts of weights, {} reductions of gradients",
                                   traffic.broadcasts, traffic.reductions));
     if (traffic.messages() > 0)
-        document.line(fmt::format("Fewer bytes than 1F1B from {:.3g} × hidden size × layers per stage tokens per "
-                                  "micro-batch",
-                                  break_even));
+        document.line(
+            fmt::format("Fewer bytes than 1F1B if micro-batches have more than {:.3g}·l·h tokens (l layers per "
+                        "stage, hidden size h)",
+                        break_even));
     document.line(fmt::format("Weight gradients are complete {} after the last op\n",
                               formatTime(result.gradients_home - result.step.end)));
     document.data("rounds", moving.rounds());
@@ -181,7 +180,8 @@ bool movesStages(const ScheduleRequest& request) {
 }
 
 CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {
-    BUBBLESCOPE_ASSIGN(const CostModel costs, request.costs(kUsualForward));
+    constexpr TimeNs kForwardByDefault{1'000'000};
+    BUBBLESCOPE_ASSIGN(const CostModel costs, request.costs(kForwardByDefault));
     if (const std::optional<WeightPath> path = weightPathOf(request))
         return simulateWeights(request, costs, *path, options);
     if (options.nodes) return usageError("--nodes has no effect with roundpipe", "use tawpipe");

@@ -21,7 +21,7 @@ namespace {
 constexpr std::array kRings{WeightPath::Ring, WeightPath::RingNaive};
 
 template <class Visit>
-void eachSize(Visit visit) {
+void eachMovingWeights(Visit visit) {
     for (int rounds = 1; rounds <= 3; ++rounds) {
         for (const WeightPath path : kRings)
             for (int p = 1; p <= 7; ++p)
@@ -134,7 +134,7 @@ TimeNs plainNodes(const MovingWeights& moving, const MovingWeightTimes& times) {
 }
 
 TEST(MovingWeights, EveryOpRunsOnceInItsTurnOnTheRankOfItsMicrobatch) {
-    eachSize([](const MovingWeights& moving) {
+    eachMovingWeights([](const MovingWeights& moving) {
         const Schedule order = movingWeightsOrder(moving).value();
         std::set<std::tuple<OpKind, int, int>> seen;
         for (int r = 0; r < moving.pp; ++r) {
@@ -153,7 +153,7 @@ TEST(MovingWeights, EveryOpRunsOnceInItsTurnOnTheRankOfItsMicrobatch) {
 
 /// A micro-batch passes its stages forwards, then backwards, and the ranks of a ring never run the same stage at once.
 TEST(MovingWeights, StagesRunInOrderAndARingHoldsEachStageOnce) {
-    eachSize([](const MovingWeights& moving) {
+    eachMovingWeights([](const MovingWeights& moving) {
         for (int m = 0; m < moving.microbatches; ++m) {
             int before = -1;
             for (int i = 0; i < 2 * moving.pp; ++i) {
@@ -184,7 +184,7 @@ TEST(MovingWeights, StagesRunInOrderAndARingHoldsEachStageOnce) {
 /// The weights of every op arrive before it starts, unless the rank stores them at the start of the step or of the
 /// ring of backwards, or has used them in its previous op.
 TEST(MovingWeights, WeightsArriveBeforeTheirOp) {
-    eachSize([](const MovingWeights& moving) {
+    eachMovingWeights([](const MovingWeights& moving) {
         if (moving.pp == 1 || moving.ranksPerNode() == 1) return;
         const MovingWeightsStep result = simulateMovingWeights(moving, equalTimes(moving.pp, 9, 9, 2, 1, 1)).value();
         for (std::size_t r = 0; r < result.step.ranks.size(); ++r) {
@@ -213,7 +213,7 @@ TEST(MovingWeights, WeightsArriveBeforeTheirOp) {
 
 TEST(MovingWeights, SimulationEqualsPlainLoops) {
     int compared = 0;
-    eachSize([&](const MovingWeights& moving) {
+    eachMovingWeights([&](const MovingWeights& moving) {
         for (unsigned seed = 1; seed <= 12; ++seed) {
             const int weights = static_cast<int>(seed % 4);
             const int gradients = static_cast<int>(seed % 3);
