@@ -110,10 +110,11 @@ void addTraffic(report::Document& document, const MovingWeights& moving, const M
     const std::int64_t activations = 2 * std::int64_t{moving.microbatches};
     const double break_even = 12.0 * static_cast<double>(traffic.messages()) / static_cast<double>(activations);
     const bool nodes = moving.path == WeightPath::Nodes;
-    document.line(fmt::format(
-        "Per step, a {} sends at most {} weights and {} weight gradients of a stage{}; a rank of 1F1B sends up to {} "
-        "activations and gradients of a micro-batch",
-        nodes ? "node" : "rank", traffic.weights, traffic.gradients, nodes ? " to other nodes" : "", activations));
+    document.line(fmt::format("Per step, a {} sends up to {} weights and {} weight gradients of a stage{}",
+                              nodes ? "node" : "rank", traffic.weights, traffic.gradients,
+                              nodes ? " to other nodes" : ""));
+    document.line(
+        fmt::format("In 1F1B, a rank sends up to {} activations and gradients of a micro-batch", activations));
     if (traffic.broadcasts > 0)
         document.line(fmt::format("Within a node: {} broadcasts of weights, {} reductions of gradients",
                                   traffic.broadcasts, traffic.reductions));
