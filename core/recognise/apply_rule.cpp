@@ -44,8 +44,8 @@ class Applier {
 public:
     Applier(const RecognitionRule& rule, const RuleMatches& matches, const std::vector<ProfilerMarks>& marks,
             std::span<const TraceFile> files, DiagnosticLog& log)
-        : rule_(rule), matches_(matches.matches), owners_are_files_(matches.owners_are_files), marks_(marks),
-          files_(files), mirrored_(matches.matches), log_(log),
+        : rule_(rule), names_(matches.names), matches_(matches.matches), owners_are_files_(matches.owners_are_files),
+          marks_(marks), files_(files), mirrored_(matches.matches), log_(log),
           numbers_(numberMatches(rule, matches, marks, files, log)) {}
 
     FoundOps apply() {
@@ -108,8 +108,9 @@ private:
         comm.payload = transfer.payload;
         comm.microbatch = numbers_.microbatch[at(match)];
         comm.sequence = match.sequence;
-        comm.start = match.start;
-        comm.end = match.end;
+        comm.start = match.device ? match.device->start : match.start;
+        comm.end = match.device ? match.device->end : match.end;
+        comm.communicator = found_.communicators.intern(names_.text(match.communicator));
         // The slice contains its own stage, but `stage` is that of the consumer. They are equal for a receive; for a
         // send, the consumer is the next stage.
         const std::int64_t stage = rule_.namesStages() ? match.chunk_or_stage : placeOf(match.owner);
@@ -117,7 +118,7 @@ private:
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
         if (transfer.kind == CommKind::Receive) {
             // The scope only posts the receive; gloo's own annotation lasts until the data has arrived.
-            if (const auto posted = receivePostedIn(marks_[match.file], comm.start, comm.end)) {
+            if (const auto posted = receivePostedIn(marks_[match.file], match.start, match.end)) {
                 comm.end = std::max(comm.end, posted->end);
                 arrivals_[arrivalOf(match, *step, transfer.payload)] = posted->end;
             }
@@ -221,6 +222,7 @@ private:
     }
 
     const RecognitionRule& rule_;
+    const StringPool& names_;
     const std::vector<RuleMatch>& matches_;
     bool owners_are_files_;
     const std::vector<ProfilerMarks>& marks_;

@@ -443,9 +443,10 @@ void addComm(const FoundComm& comm, std::optional<Rank> rank, const Layout& layo
                 say("skipped transfers of stages or micro-batches without ops"));
         return;
     }
-    step.comm[rank->index()].push_back({comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
-                                        Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end,
-                                        comm.sequence});
+    CommSpan& span = step.comm[rank->index()].emplace_back(
+        comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
+        Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end, comm.sequence);
+    span.communicator = comm.communicator;
 }
 
 void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, DiagnosticLog& log) {

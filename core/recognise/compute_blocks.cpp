@@ -117,6 +117,7 @@ RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank) {
     RankBlocks out;
     out.rank = rank;
     out.on_device = events.on_device;
+    out.communicators = events.communicators;
     // Forwards after the last one with a recorded backward may have their backward after the end of the trace.
     const TimeNs links_end = events.links.empty() ? TimeNs::min() : events.links.back().forward;
     std::vector<Draft> drafts;

@@ -28,9 +28,10 @@ struct ComputeBlock {
 /// A rank's trace, divided into blocks.
 struct RankBlocks {
     std::int64_t rank = 0;
-    std::vector<ComputeBlock> blocks; ///< in launch order on the host
-    std::vector<HostEvent> transfers; ///< transfers with known direction
-    std::vector<std::uint64_t> calls; ///< sequence of communication calls; equal calls have equal numbers
+    std::vector<ComputeBlock> blocks;       ///< in launch order on the host
+    std::vector<HostEvent> transfers;       ///< transfers with known direction
+    std::vector<std::uint64_t> calls;       ///< sequence of communication calls; equal calls have equal numbers
+    std::vector<std::string> communicators; ///< see HostEvent::communicator
     bool on_device = false;
 };
 

@@ -35,7 +35,7 @@ void fields(Wire& wire, FoundOp& value) {
 }
 template <class Wire>
 void fields(Wire& wire, FoundComm& value) {
-    auto& [owner, step, kind, payload, microbatch, stage, start, end, sequence, replica] = value;
+    auto& [owner, step, kind, payload, microbatch, stage, start, end, sequence, replica, unknown_communicator] = value;
     wire(owner, step, microbatch, stage, sequence, replica);
     wire.enumeration(kind, CommKind::Collective);
     wire.enumeration(payload, Payload::Gradient);
@@ -156,9 +156,9 @@ void fields(Wire& wire, GpuWork::Work& value) {
 template <class Wire>
 void fields(Wire& wire, RuleMatch& value) {
     auto& [file, track, slice, name, start, end, pid, on_device, spilled, owner, replica, step, kind, transfer,
-           microbatch, chunk_or_stage, sequence, overlapped, device] = value;
+           microbatch, chunk_or_stage, sequence, overlapped, device, communicator] = value;
     wire(track, slice, name, pid, on_device, spilled, owner, replica, step, transfer, microbatch, chunk_or_stage,
-         sequence, overlapped, device);
+         sequence, overlapped, device, communicator);
     wire.span(start, end);
     bool op = kind.has_value();
     wire(op);
@@ -169,11 +169,13 @@ void fields(Wire& wire, RuleMatch& value) {
 }
 template <class Wire>
 void fields(Wire& wire, RuleFinds& value) {
-    auto& [matches, names, unlabelled, other_tensor_ranks] = value;
-    wire(matches, names, unlabelled, other_tensor_ranks);
+    auto& [matches, names, communicators, unlabelled, other_tensor_ranks] = value;
+    wire(matches, names, communicators, unlabelled, other_tensor_ranks);
     if constexpr (requires { wire.left(); }) {
-        if (std::ranges::any_of(matches, [&](const RuleMatch& match) { return match.name >= value.names.size(); }))
-            wire.reject();
+        const bool sound = std::ranges::all_of(matches, [&](const RuleMatch& match) {
+            return match.name < value.names.size() && match.communicator <= value.communicators.size();
+        });
+        if (!sound) wire.reject();
     }
 }
 template <class Wire>
@@ -196,10 +198,10 @@ void fields(Wire& wire, ComputeBlock& value) {
 }
 template <class Wire>
 void fields(Wire& wire, HostEvent& value) {
-    auto& [kind, at, host_end, work, linked, call, direction, peer] = value;
+    auto& [kind, at, host_end, work, linked, call, direction, peer, communicator] = value;
     wire.enumeration(kind, HostEventKind::Collective);
     wire.span(at, host_end);
-    wire(work, linked, call, peer);
+    wire(work, linked, call, peer, communicator);
     bool directed = direction.has_value();
     wire(directed);
     if (!directed) return;
@@ -209,13 +211,17 @@ void fields(Wire& wire, HostEvent& value) {
 }
 template <class Wire>
 void fields(Wire& wire, RankBlocks& value) {
-    auto& [rank, blocks, transfers, calls, on_device] = value;
-    wire(rank, blocks, transfers, calls, on_device);
+    auto& [rank, blocks, transfers, calls, communicators, on_device] = value;
+    wire(rank, blocks, transfers, calls, communicators, on_device);
     if constexpr (requires { wire.left(); }) {
-        const bool sound = std::ranges::all_of(blocks, [&](const ComputeBlock& block) {
-            return block.forward.value_or(0) < value.blocks.size() && block.calls_before <= value.calls.size() &&
-                   block.sends_before >= 0;
-        });
+        const auto known = [&](const HostEvent& call) { return call.communicator <= value.communicators.size(); };
+        const bool sound = std::ranges::all_of(blocks,
+                                               [&](const ComputeBlock& block) {
+                                                   return block.forward.value_or(0) < value.blocks.size() &&
+                                                          block.calls_before <= value.calls.size() &&
+                                                          block.sends_before >= 0;
+                                               }) &&
+                           std::ranges::all_of(transfers, known);
         if (!sound) wire.reject();
     }
 }

@@ -5,6 +5,7 @@
 #include "core/schedule/op.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
+#include "core/trace/string_pool.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -112,6 +113,7 @@ struct FoundComm {
     TimeNs end{0};
     FoundNumber sequence;
     FoundNumber replica;
+    StringId communicator = 0; ///< in FoundOps::communicators; 0 if unknown
 };
 
 /// The meaning of `chunk_or_stage`.
@@ -137,6 +139,7 @@ struct FoundOps {
     Parts parts = Parts::Chunks;
     FoundOpPieces ops;
     Pieces<FoundComm> comm;
+    StringPool communicators; ///< names, see communicatorName()
     std::optional<RunInfo> info;
     std::optional<KernelTiming> timing; ///< only for traces written by Bubblescope with kernels
     bool owners_are_global = false;     ///< true if owners are global ranks (of a mesh)

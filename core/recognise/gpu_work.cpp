@@ -242,6 +242,16 @@ std::map<std::int64_t, std::int64_t> GpuWork::helpersOf(std::uint32_t file, std:
     return helpers;
 }
 
+const GpuWork::Launch* GpuWork::transferIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
+                                           std::int64_t thread) const {
+    const std::uint64_t wanted = key(file, process);
+    for (auto launch = firstFrom(wanted, from);
+         launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
+        if (launch->kind == WorkKind::PointToPoint && launch->of_thread == thread) return &*launch;
+    }
+    return nullptr;
+}
+
 std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const {
     const std::uint64_t wanted = key(file, process);

@@ -95,6 +95,9 @@ public:
     /// Nsight Systems may have several. None if nothing was launched.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const;
+    /// The first transfer between ranks that a thread launched in [from, to]; null if there is none.
+    [[nodiscard]] const Launch* transferIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
+                                           std::int64_t thread) const;
     /// Maps each thread without ops in a process to the thread that it helps, based on the devices on which both launch
     /// work.
     [[nodiscard]] std::map<std::int64_t, std::int64_t> helpersOf(std::uint32_t file, std::int64_t process,

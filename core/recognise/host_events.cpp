@@ -4,6 +4,7 @@
 #include "core/base/job.h"
 
 #include "core/base/text.h"
+#include "core/recognise/communicator_names.h"
 #include "core/recognise/name_pattern.h"
 
 #include <algorithm>
@@ -116,6 +117,8 @@ public:
             if (event.kind == HostEventKind::Forward) longest_ = std::max(longest_, event.host_end - event.at);
         }
         readLinks();
+        for (StringId id = 1; id < communicators_.size(); ++id)
+            out_.communicators.emplace_back(communicators_.text(id));
         return std::move(out_);
     }
 
@@ -187,6 +190,7 @@ private:
         const auto peer = trace_.intArg(args, call == "send" ? "Dst Rank" : "Src Rank");
         const auto group = listItems(trace_.textArg(args, "Process Group Ranks").value_or(""));
         if (peer) event.peer = globalRank(*peer, own_, group);
+        event.communicator = groups_.intern(processGroupOf(trace_, slice));
     }
 
     void addTransfers() {
@@ -209,8 +213,11 @@ private:
             if (!event.direction) continue;
             while (launch != launches_.end() && (launch->time < event.at || launch->kind != WorkKind::PointToPoint))
                 ++launch;
+            std::string group(groups_.text(std::exchange(event.communicator, 0)));
             if (launch != launches_.end()) {
                 event.work = launch->work;
+                if (group.empty()) group = processGroupOf(trace_, launch->first);
+                event.communicator = communicators_.intern(communicatorName(trace_, group, launch->first));
             } else if (event.direction == CommKind::Receive) {
                 const auto arrival = from(arrivals_, event.at);
                 if (arrival != arrivals_.end() && arrival->start <= event.host_end)
@@ -321,7 +328,9 @@ private:
     std::set<std::int64_t> takes_part_;
     std::map<std::int64_t, std::vector<SliceId>> operators_;
     std::array<std::vector<HostEvent>, 3>
-        transfers_; ///< by how they were recorded: operators, their parameters, annotations
+        transfers_;     ///< by how they were recorded: operators, their parameters, annotations
+    StringPool groups_; ///< process groups of calls; until timeTransfers(), HostEvent::communicator refers to them
+    StringPool communicators_;
     StopCheck stop_;
     TimeNs longest_{0}; ///< forward call
     HostEvents out_;

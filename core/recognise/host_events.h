@@ -24,6 +24,7 @@ struct HostEvent {
     // Direction of a transfer, if known.
     std::optional<CommKind> direction;
     std::optional<std::int64_t> peer; ///< global rank
+    std::uint32_t communicator = 0;   ///< 1 + index into HostEvents::communicators; 0 if unknown
 };
 
 /// A forward and its backward, linked by the profiler. Both times are host times.
@@ -35,7 +36,8 @@ struct AutogradLink {
 struct HostEvents {
     std::vector<HostEvent> events;   ///< by `at`
     std::vector<AutogradLink> links; ///< by `forward`; empty if the trace has no flows between forward and backward
-    bool on_device = false;          ///< true if times are from a device
+    std::vector<std::string> communicators; ///< names of the transfers' communicators, see communicatorName()
+    bool on_device = false;                 ///< true if times are from a device
 };
 
 /// The events of one file: kernels by their launches, or outermost operators if the host computes. All work that runs

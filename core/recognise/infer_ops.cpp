@@ -26,12 +26,17 @@ using RanksBlocks = std::map<std::int64_t, RankBlocks>; ///< by global rank
 void append(RankBlocks& blocks, RankBlocks&& more) {
     const std::size_t before = blocks.blocks.size();
     const std::size_t calls = blocks.calls.size();
+    const auto communicators = static_cast<std::uint32_t>(blocks.communicators.size());
     for (ComputeBlock& block : more.blocks) {
         if (block.forward) *block.forward += before;
         block.calls_before += calls;
         blocks.blocks.push_back(block);
     }
-    std::move(more.transfers.begin(), more.transfers.end(), std::back_inserter(blocks.transfers));
+    for (HostEvent& transfer : more.transfers) {
+        if (transfer.communicator > 0) transfer.communicator += communicators;
+        blocks.transfers.push_back(transfer);
+    }
+    std::ranges::move(more.communicators, std::back_inserter(blocks.communicators));
     blocks.calls.insert(blocks.calls.end(), more.calls.begin(), more.calls.end());
     blocks.on_device = blocks.on_device || more.on_device;
 }
@@ -164,7 +169,8 @@ void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, co
         std::vector<const RankBlocks*> blocks;
         for (const std::int64_t rank : group)
             blocks.push_back(&ranks.at(rank));
-        auto transfers = inferTransfers(steps.subspan(begin, end - begin), blocks, group, schedule, unmatched);
+        auto transfers =
+            inferTransfers(steps.subspan(begin, end - begin), blocks, group, schedule, found.communicators, unmatched);
         std::move(transfers.begin(), transfers.end(), std::back_inserter(found.comm));
         begin = end;
     }
@@ -350,8 +356,9 @@ struct Window {
 class Inferrer {
 public:
     Inferrer(std::span<const RankBlocks* const> ranks, std::span<const std::int64_t> group, const Schedule& schedule,
-             std::int64_t& unmatched)
-        : ranks_(ranks), group_(group), schedule_(schedule), graph_(schedule), unmatched_(unmatched) {}
+             StringPool& communicators, std::int64_t& unmatched)
+        : ranks_(ranks), group_(group), schedule_(schedule), graph_(schedule), communicators_(communicators),
+          unmatched_(unmatched) {}
 
     /// `before` and `after` are the neighbours of `step` in time, if there are any.
     void addStep(const CutStep* before, const CutStep& step, const CutStep* after) {
@@ -435,6 +442,8 @@ private:
         comm.stage = graph_.stage(message.consumer).value;
         comm.start = call.work.start;
         comm.end = call.work.end;
+        if (call.communicator > 0)
+            comm.communicator = communicators_.intern(ranks_[rank.index()]->communicators[call.communicator - 1]);
         found_.push_back(comm);
     }
 
@@ -442,6 +451,7 @@ private:
     std::span<const std::int64_t> group_;
     const Schedule& schedule_;
     OpGraph graph_;
+    StringPool& communicators_;
     std::int64_t& unmatched_;
     std::vector<FoundComm> found_;
 };
@@ -450,8 +460,8 @@ private:
 
 std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps, std::span<const RankBlocks* const> ranks,
                                       std::span<const std::int64_t> group, const Schedule& schedule,
-                                      std::int64_t& unmatched) {
-    Inferrer inferrer(ranks, group, schedule, unmatched);
+                                      StringPool& communicators, std::int64_t& unmatched) {
+    Inferrer inferrer(ranks, group, schedule, communicators, unmatched);
     for (std::size_t i = 0; i < steps.size(); ++i)
         inferrer.addStep(i > 0 ? &steps[i - 1] : nullptr, steps[i], i + 1 < steps.size() ? &steps[i + 1] : nullptr);
     return inferrer.take();

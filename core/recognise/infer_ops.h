@@ -39,10 +39,11 @@ struct Inference {
 /// and peer in a step than its ops need, none of them are mapped; `unmatched` counts these.
 ///
 /// `steps` are those of one pipeline, `ranks` the traces of its ranks by stage, `group` their global ranks. Transfers
-/// have the same numbering as the ops of inferOps(): `owner` is the pipeline rank.
+/// have the same numbering as the ops of inferOps(): `owner` is the pipeline rank. Adds the names of communicators to
+/// `communicators`.
 [[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps,
                                                     std::span<const RankBlocks* const> ranks,
                                                     std::span<const std::int64_t> group, const Schedule& schedule,
-                                                    std::int64_t& unmatched);
+                                                    StringPool& communicators, std::int64_t& unmatched);
 
 } // namespace bubblescope

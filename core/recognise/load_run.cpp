@@ -332,6 +332,8 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(raw, options, where, run, log));
     run.info = found.info;
     run.timing = found.timing;
+    for (StringId id = 1; id < found.communicators.size(); ++id)
+        run.communicators.emplace_back(found.communicators.text(id));
     raw.forgetGpu();          // memory use peaks from here on
     MappedFile::releaseAll(); // args that recognition read in files
     if (control.stopRequested()) return cancelledError();

@@ -2,6 +2,7 @@
 
 #include "core/base/job.h"
 #include "core/base/time_intervals.h"
+#include "core/recognise/communicator_names.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/processes.h"
@@ -54,6 +55,7 @@ public:
                 const bool op = match.kind && !match.on_device;
                 if (op) match.device = launchedBy(match);
             }
+            findTransfers(file);
         }
         return std::move(files_);
     }
@@ -99,6 +101,28 @@ private:
         GpuWork::Threads& threads = threads_[processOf(match)];
         threads.own = GpuWork::threadOf(trace_, match.track);
         return raw_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end, threads);
+    }
+
+    /// Finds the kernels of transfers and their communicators.
+    void findTransfers(RuleFinds& file) {
+        StringPool communicators;
+        for (RuleMatch& match : file.matches) {
+            if (!match.transfer || match.on_device) continue;
+            const Track& track = trace_.tracks()[match.track];
+            const std::int64_t thread = GpuWork::threadOf(trace_, match.track);
+            const GpuWork::Launch* const kernel =
+                raw_.gpu().transferIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end, thread);
+            if (kernel == nullptr) continue;
+            match.device = GpuWork::Work{kernel->work.start, kernel->work.end, TimeNs{0}, kernel->device};
+            std::string group = processGroupOf(trace_, kernel->first);
+            if (group.empty()) {
+                if (!posted_) posted_.emplace(trace_);
+                group = posted_->in(track.file, thread, match.start, match.end);
+            }
+            match.communicator = communicators.intern(communicatorName(trace_, group, kernel->first));
+        }
+        for (StringId id = 1; id < communicators.size(); ++id)
+            file.communicators.emplace_back(communicators.text(id));
     }
 
     void readTrack(TrackId id) {
@@ -259,6 +283,7 @@ private:
     StopCheck stop_;
     std::vector<RuleFinds> files_;
     std::map<std::uint64_t, GpuWork::Threads> threads_; ///< by process
+    std::optional<PostedGroups> posted_;                ///< if a kernel did not record its process group
     RuleFinds* found_ = nullptr;                        ///< of the current file
 };
 
@@ -412,8 +437,13 @@ void appendMatches(RuleFinds&& file, RuleMatches& all) {
     std::vector<StringId> names;
     for (const std::string& name : file.names)
         names.push_back(all.names.intern(name));
-    for (RuleMatch& match : file.matches)
+    std::vector<StringId> communicators{0};
+    for (const std::string& communicator : file.communicators)
+        communicators.push_back(all.names.intern(communicator));
+    for (RuleMatch& match : file.matches) {
         match.name = names[match.name];
+        match.communicator = communicators[match.communicator];
+    }
     if (all.matches.capacity() == 0)
         all.matches = std::move(file.matches);
     else

@@ -41,7 +41,10 @@ struct RuleMatch {
     std::int64_t chunk_or_stage = 0;       ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
-    std::optional<GpuWork::Work> device; ///< for an op's range on the host: the device work launched in it
+    /// For a range on the host: the device work of the op, or the kernel of the transfer, that was launched in it.
+    std::optional<GpuWork::Work> device;
+    /// For a transfer: 1 + index into RuleFinds::communicators, or StringId in RuleMatches::names; 0 if unknown.
+    std::uint32_t communicator = 0;
 
     [[nodiscard]] std::uint64_t row() const { return std::uint64_t{file} << 32 | track; }
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
@@ -49,8 +52,9 @@ struct RuleMatch {
 
 /// The matches of a rule in a file.
 struct RuleFinds {
-    std::vector<RuleMatch> matches;      ///< by track, then start
-    std::vector<std::string> names;      ///< names of the slices
+    std::vector<RuleMatch> matches; ///< by track, then start
+    std::vector<std::string> names; ///< names of the slices
+    std::vector<std::string> communicators;
     std::int64_t unlabelled = 0;         ///< number of matches omitted because of missing fields
     std::int64_t other_tensor_ranks = 0; ///< number of threads omitted because they belong to other tensor ranks
 };
@@ -59,8 +63,8 @@ struct RuleFinds {
 /// The matches of a rule in all files of a trace.
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; empty if none is an op
-    StringPool names;
-    bool owners_are_files = false; ///< true if owners are the ranks of the files
+    StringPool names;               ///< of slices and communicators
+    bool owners_are_files = false;  ///< true if owners are the ranks of the files
 };
 /// `finds` has one entry per file in `files`. Logs the number of omitted slices. The first rank of a tensor-parallel
 /// group stands for all.

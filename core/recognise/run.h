@@ -81,15 +81,22 @@ struct Run {
     std::string closest;                      ///< name of the closest family, or of the user's schedule
     std::optional<Schedule> closest_order;    ///< order of the closest family or the user's schedule
     Explanation explanation;
-    std::optional<RankPlaces> places;   ///< mesh coordinates of the files' ranks, if known
-    std::vector<StepTimeline> steps;    ///< complete steps, in order
-    std::optional<KernelTiming> timing; ///< only for files written by Bubblescope with kernels
-    CheckLog checks;                    ///< checks in bubbles, as recorded in our own files
+    std::optional<RankPlaces> places;       ///< mesh coordinates of the files' ranks, if known
+    std::vector<StepTimeline> steps;        ///< complete steps, in order
+    std::vector<std::string> communicators; ///< names, see CommSpan::communicator
+    std::optional<KernelTiming> timing;     ///< only for files written by Bubblescope with kernels
+    CheckLog checks;                        ///< checks in bubbles, as recorded in our own files
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
     TimeNs span{0};                     ///< time from the first to the last event
     std::shared_ptr<const Trace> trace; ///< the raw slices; null if only steps were kept
 
+    /// Name of a transfer's communicator; empty if unknown.
+    [[nodiscard]] std::string communicatorOf(const CommSpan& span) const {
+        return span.communicator == 0 || span.communicator > communicators.size()
+                   ? std::string()
+                   : communicators[span.communicator - 1];
+    }
     /// The requested files; unusable files have no format.
     [[nodiscard]] std::span<const TraceFile> inputs() const;
 };

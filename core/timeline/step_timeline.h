@@ -51,6 +51,8 @@ struct CommSpan {
     Rank peer;
     TimeNs start{0};
     TimeNs end{0};
+    /// 1 + index into Run::communicators; 0 if unknown. Transfers of a rank in one communicator run one after another.
+    std::uint32_t communicator = 0;
 
     CommSpan() = default;
     CommSpan(CommKind what, Payload carried, Microbatch m, Stage of, Rank other, TimeNs from, TimeNs to,

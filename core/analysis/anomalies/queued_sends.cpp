@@ -10,7 +10,7 @@
 #include <vector>
 
 // Sends that were ready on both sides, but waited behind a receive from a third rank: in NCCL, the transfers of a rank
-// in one communicator run one after another.
+// in one communicator run one after another. If the trace names communicators, both transfers must be in the same one.
 namespace bubblescope {
 namespace {
 
@@ -80,7 +80,9 @@ private:
         const CommSpan* last = nullptr;
         for (const CommSpan* const span : receives) {
             if (span->start >= send.start || span->end > send.start || span->end <= ready) continue;
-            if (span->peer != send.peer && (last == nullptr || span->end > last->end)) last = span;
+            const bool apart =
+                span->communicator != 0 && send.communicator != 0 && span->communicator != send.communicator;
+            if (!apart && span->peer != send.peer && (last == nullptr || span->end > last->end)) last = span;
         }
         if (last == nullptr) return nullptr;
         const TimeNs waited = last->end - std::max(ready, last->start);
@@ -110,11 +112,18 @@ Anomaly queuedSend(const AnomalyInput& input, Rank rank, const std::vector<Queue
     anomaly.evidence = {{"blocked_ns", static_cast<double>(sum.count())},
                         {"longest_ns", static_cast<double>(shown.wait().count())},
                         {"places", static_cast<double>(places.size())}};
+    const std::string communicator =
+        shown.send.communicator == shown.behind.communicator ? input.run.communicatorOf(shown.send) : std::string();
     anomaly.message =
         say("The send {}→{} waited {} behind the receive {}→{}, although rank {} had posted its receive; such waits "
             "took {} of step {} ({:.1f} %).",
             rank.value, shown.send.peer.value, formatTime(shown.wait()), shown.behind.peer.value, rank.value,
             shown.send.peer.value, formatTime(sum), *anomaly.step, 100 * input.fraction(sum, step));
+    anomaly.evidence.emplace_back("same_communicator", communicator.empty() ? 0 : 1);
+    if (!communicator.empty())
+        anomaly.message += say(" Both are in the communicator '{}'.", communicator);
+    else
+        anomaly.message += say(" The trace does not name their communicators, so the cause is uncertain.");
     anomaly.suggestion = say("Give each directed pair of ranks its own communicator, or post that receive later.");
     return anomaly;
 }

@@ -87,6 +87,7 @@ Run withoutSteps(const Run& run) {
     about.closest_order = run.closest_order;
     about.explanation = run.explanation;
     about.places = run.places;
+    about.communicators = run.communicators;
     about.timing = run.timing;
     about.trace = run.trace;
     return about;

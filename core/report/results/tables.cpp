@@ -196,14 +196,15 @@ DataTable transfersTable(const Run& run, const RunReport& report) {
                    {"sequence", ColumnType::Int32},
                    {"stage", ColumnType::Int32},
                    {"start_ns", ColumnType::Int64},
-                   {"end_ns", ColumnType::Int64}});
+                   {"end_ns", ColumnType::Int64},
+                   {"communicator", ColumnType::Text}});
     eachStepInFull(run, request, [&](std::size_t, const StepTimeline& step) {
         eachRank(step, request, [&](Rank rank) {
             if (rank.index() >= step.comm.size()) return;
             for (const CommSpan& span : step.comm[rank.index()]) {
                 out.row(step.index, step.replica, rank, span.peer, spanName(span.kind),
                         span.payload == Payload::Activation ? "activation" : "gradient", span.microbatch, span.sequence,
-                        span.stage, span.start, span.end);
+                        span.stage, span.start, span.end, run.communicatorOf(span));
             }
         });
     });
