@@ -118,7 +118,7 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     return found;
 }
 
-/// The order with PyTorch's actions, if actions were requested.
+/// The order with the framework's actions, by default PyTorch's, if actions were requested.
 Result<LoweredSchedule> loweredOrder(const SearchArguments& options, const Schedule& order) {
     LoweringRequest lowering = options.lowering;
     if (options.asksForActions() && !lowering.wanted()) lowering.lower = "torch";
@@ -136,12 +136,36 @@ Status addVerdict(const SearchArguments& options, const LoweredSchedule& lowered
     return {};
 }
 
-/// The simulation of an order with PyTorch's sends and receives in the queues of communicators, if these are given.
-/// `costs` and `options` outlive the result.
+/// Reports errors in the options for actions and queues, which the search would take for orders that cannot run.
+Status checkActions(const SearchArguments& options, const SearchRequest& request) {
+    if (!options.asksForActions()) return {};
+    BUBBLESCOPE_ASSIGN(const Schedule usual, makeSchedule({"1f1b", "", request.pp, request.microbatches, 1}));
+    BUBBLESCOPE_ASSIGN([[maybe_unused]] const LoweredSchedule lowered, loweredOrder(options, usual));
+    Schedule shape;
+    shape.pp = request.pp;
+    shape.vpp = request.vpp;
+    shape.microbatches = request.microbatches;
+    if (!request.placements.empty()) shape.placement = request.placements.front();
+    BUBBLESCOPE_ASSIGN([[maybe_unused]] const QueueModel queues, options.queues.model(shape));
+    return {};
+}
+
+/// Limits the search to a framework's own schedules, if it runs no others.
+Status keepToFramework(const SearchArguments& options, SearchRequest& request) {
+    if (options.lowering.runsAnyOrder()) return {};
+    request.families_only = true;
+    if (request.split == SplitBackward::On)
+        return usageError(fmt::format("{} runs only whole backwards", Field("lower").is(options.lowering.lower)),
+                          "omit --split-backward on");
+    request.split = SplitBackward::Off;
+    return {};
+}
+
+/// The simulation of an order with a framework's sends and receives in the queues of communicators; empty if PyTorch's
+/// transfers do not queue. `costs` and `options` outlive the result.
 std::function<Result<StepTimeline>(const Schedule&)> queuedStep(const SearchArguments& options,
                                                                 const CostModel& costs) {
-    const bool torch = !options.lowering.wanted() || options.lowering.lower == "torch";
-    if (!options.queues.given() || !torch) return {};
+    if (!options.queues.given() && options.lowering.runsAnyOrder()) return {};
     return [&](const Schedule& order) -> Result<StepTimeline> {
         BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, order));
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
@@ -185,9 +209,12 @@ CommandResult run(const SearchArguments& options) {
         BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(loaded)));
         BUBBLESCOPE_ASSIGN(recorded, takeRecorded(aligned.run, aligned.clocks, request));
     }
+    BUBBLESCOPE_TRY(checkActions(options, request));
+    BUBBLESCOPE_TRY(keepToFramework(options, request));
     request.step = queuedStep(options, request.costs);
     if (request.step && request.noise)
-        return usageError(fmt::format("{} cannot be combined with {}", Field("noise"), Field("communicators")),
+        return usageError(fmt::format("{} cannot be combined with {}", Field("noise"),
+                                      options.queues.given() ? Field("communicators") : Field("lower")),
                           fmt::format("leave {} out", Field("noise")));
     const auto begin = std::chrono::steady_clock::now();
     BUBBLESCOPE_ASSIGN(FoundOrder found, watchedSearch(request));

@@ -77,6 +77,10 @@ std::vector<std::string> LoweringRequest::runtimeNames() {
     return names;
 }
 
+bool LoweringRequest::runsAnyOrder() const {
+    return lower.empty() || lower == kTorch;
+}
+
 void LoweringRequest::chooseFlavor(ScheduleSpec& spec) const {
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
     if (!spec.flavor.empty() || family == nullptr) return;

@@ -357,5 +357,44 @@ TEST(SearchCommand, OrdersForQueuesAreShorterInTheseQueues) {
     EXPECT_NE(refused.err.find("--noise cannot be combined with --communicators"), std::string::npos) << refused.err;
 }
 
+/// Megatron-core runs interleaved 1F1B only in its own order, with any group size. Orders that hang are excluded.
+TEST(SearchCommand, FrameworksWithFixedOrdersAreSearchedInQueues) {
+    const std::vector<std::string> sizes{"--pp",      "4",    "--vpp",  "2",   "--microbatches", "10",
+                                         "--forward", "10ms", "--comm", "4ms", "--json"};
+    const auto with = [&](std::vector<std::string> words, const std::string& lower, const std::string& communicators) {
+        words.insert(words.end(), sizes.begin(), sizes.end());
+        words.insert(words.end(), {"--lower", lower, "--communicators", communicators});
+        return runProgram(words);
+    };
+    int hangs = 0;
+    for (const std::string lower : {"megatron", "megatron-separate", "megatron-overlapped"}) {
+        for (const std::string communicators : {"one", "edge"}) {
+            SCOPED_TRACE(lower + " " + communicators);
+            std::int64_t best = std::numeric_limits<std::int64_t>::max();
+            for (int group = 4; group <= 10; ++group) {
+                const auto step = with({"simulate", "--schedule", "interleaved", "--flavor", "megatron", "--group-size",
+                                        std::to_string(group)},
+                                       lower, communicators);
+                if (step.exit_code == 0)
+                    best = std::min(best, step.json()["makespan_ns"].get<std::int64_t>());
+                else if (step.err.find("hang") != std::string::npos)
+                    ++hangs;
+            }
+            const auto found = with({"search"}, lower, communicators);
+            if (best == std::numeric_limits<std::int64_t>::max()) {
+                EXPECT_EQ(found.exit_code, 3) << found.err;
+                continue;
+            }
+            ASSERT_EQ(found.exit_code, 0) << found.err;
+            EXPECT_EQ(found.json()["makespan_ns"], best);
+            EXPECT_EQ(found.json()["best_family"]["name"], "interleaved");
+        }
+    }
+    EXPECT_GT(hangs, 0);
+    const auto refused = with({"search", "--split-backward", "on"}, "megatron", "one");
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("--lower megatron runs only whole backwards"), std::string::npos) << refused.err;
+}
+
 } // namespace
 } // namespace bubblescope::test

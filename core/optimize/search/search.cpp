@@ -87,6 +87,11 @@ public:
         findBound();
         addFamilies();
         bool more = elite_.empty() || report();
+        if (request_.families_only) {
+            if (elite_.empty()) return control_.stopRequested() ? cancelledError() : nothingRuns();
+            result_.stopped = control_.stopRequested() || timeIsUp();
+            return finish();
+        }
         if (more || elite_.empty()) addRuled();
         if (elite_.empty()) return control_.stopRequested() ? cancelledError() : nothingRuns();
         more = more && report();
@@ -255,7 +260,9 @@ private:
             std::vector<std::string_view> flavors = family.flavors;
             if (flavors.empty()) flavors.emplace_back();
             for (const std::string_view flavor : flavors) {
-                if (!familiesEnd(found)) addFamily(family, flavor, found);
+                for (const int group : groupSizes(family, flavor)) {
+                    if (!familiesEnd(found)) addFamily(family, flavor, group, found);
+                }
             }
         }
         for (Candidate& candidate : found) {
@@ -269,7 +276,19 @@ private:
         return control_.stopRequested() || (!found.empty() && timeIsUp());
     }
 
-    void addFamily(const ScheduleFamily& family, std::string_view flavor, std::vector<Candidate>& found) {
+    /// The group sizes to try; 0 is the family's default.
+    [[nodiscard]] std::vector<int> groupSizes(const ScheduleFamily& family, std::string_view flavor) const {
+        std::vector<int> sizes{0};
+        const auto used = std::ranges::find(family.uses, SpecPart::GroupSize, &UsedPart::part);
+        const bool all = used != family.uses.end() && used->flavors.empty();
+        if (!request_.families_only || used == family.uses.end()) return sizes;
+        if (!all && std::ranges::find(used->flavors, flavor) == used->flavors.end()) return sizes;
+        for (int group = request_.pp + 1; group <= request_.microbatches; ++group)
+            sizes.push_back(group);
+        return sizes;
+    }
+
+    void addFamily(const ScheduleFamily& family, std::string_view flavor, int group, std::vector<Candidate>& found) {
         for (std::size_t i = 0; i < problems_.size(); ++i) {
             const OrderProblem& problem = problems_[i];
             if (family.placement != problem.sizes().placement) continue;
@@ -279,6 +298,7 @@ private:
             spec.pp = request_.pp;
             spec.microbatches = request_.microbatches;
             spec.vpp = request_.vpp;
+            spec.group_size = group;
             spec.times = request_.costs.stages.empty() ? request_.costs.times : meanTimes(request_.costs.stages);
             spec.comm = request_.costs.comm;
             if (!request_.activations.empty()) spec.memory_limit = *std::ranges::min_element(request_.activations);
@@ -299,7 +319,7 @@ private:
             const auto length = lengthOf(problem, made.value());
             if (!length.ok()) continue;
             Candidate candidate{.problem = i, .orders = std::move(*orders)};
-            FamilyStep entry{std::string(family.name), made.value().flavor, length.value(), {}};
+            FamilyStep entry{std::string(family.name), made.value().flavor, group, length.value(), {}};
             if (familiesEnd(found) || !judge(candidate)) continue;
             if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
             const auto rank = [](const FamilyStep& f) { return f.noisy ? f.noisy->mean : f.makespan.count(); };
@@ -512,6 +532,12 @@ private:
     }
 
     [[nodiscard]] Error nothingRuns() const {
+        if (request_.families_only)
+            return inputError(
+                "search",
+                "no schedule of this framework has these sizes, fits into the memory and runs with these "
+                "communicators",
+                fmt::format("change the sizes, allow more memory, or use {}", Field("communicators").is("edge")));
         if (request_.step)
             return inputError("search", "every order tried hangs with these communicators, or exceeds the memory",
                               fmt::format("allow more memory, or use {}", Field("communicators").is("edge")));

@@ -29,8 +29,10 @@ struct SearchRequest : OrderSizes {
     CostModel costs;
     /// Replaces simulate() if set, for example to simulate transfers in queues; called on several threads. The step
     /// must not become shorter than in simulate() with plain transfers, from which the bound and the moves are derived.
-    /// An Input error means that the order cannot run. Cannot be combined with `noise`.
+    /// An error means that the order cannot run. Cannot be combined with `noise`.
     std::function<Result<StepTimeline>(const Schedule&)> step;
+    /// Tries only the families, with every group size: for frameworks that run no other orders.
+    bool families_only = false;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< memory per stage, if `model` is not set
@@ -49,6 +51,7 @@ struct SearchRequest : OrderSizes {
 struct FamilyStep {
     std::string name;
     std::string flavor;
+    int group_size = 0; ///< as in ScheduleSpec
     TimeNs makespan{0};
     std::optional<NoisySteps> noisy;
 };

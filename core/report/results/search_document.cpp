@@ -41,6 +41,7 @@ Value foundFamily(const std::optional<FamilyStep>& family) {
     if (!family) return {};
     return Value::Object{{"name", family->name},
                          {"flavor", family->flavor},
+                         {"group_size", family->group_size > 0 ? Value(family->group_size) : Value()},
                          {"makespan_ns", family->makespan},
                          {"noise", foundNoise(family->noisy)}};
 }
@@ -53,8 +54,10 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
     document.paragraph("", fmt::format("Lower bound {}: {}.", formatTime(found.bound), found.reason.text()));
     if (found.best_family) {
         const TimeNs change = found.makespan - found.best_family->makespan;
-        document.line(fmt::format("Best named schedule: {}, {}; this order is {} {}",
+        const int group = found.best_family->group_size;
+        document.line(fmt::format("Best named schedule: {}{}, {}; this order is {} {}",
                                   orderName(found.best_family->name, found.best_family->flavor),
+                                  group > 0 ? fmt::format(" with {}", Field("group_size").is(group)) : std::string(),
                                   formatTime(found.best_family->makespan),
                                   formatPercent(std::abs(fractionOf(change, found.best_family->makespan))),
                                   change > TimeNs{0} ? "longer" : "shorter"));
