@@ -297,7 +297,9 @@ Result<Plan> Judge::judge(const Layout& layout) const {
     const auto most = std::ranges::max_element(used, {}, [](const RankMemory& rank) { return rank.peak(); });
     plan.memory = *most;
     plan.memory_rank = static_cast<int>(most - used.begin());
+    plan.peak_op = schedule->ranks[Rank{plan.memory_rank}.index()][plan.memory.peak_op];
     if (plan.memory.peak() > budget()) return plan;
+    plan.peak_held = heldDuring(*schedule, sizes, Rank{plan.memory_rank}, plan.memory.peak_op);
 
     CostModel costs;
     costs.stages = made.times;

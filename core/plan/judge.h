@@ -42,6 +42,8 @@ struct Plan {
     double tokens_per_second = 0;
     RankMemory memory; ///< memory of the rank with the highest peak
     int memory_rank = 0;
+    Op peak_op;                        ///< op of that rank at the peak, see RankMemory::peak_op
+    std::vector<HeldPieces> peak_held; ///< activations at the peak; empty if the plan does not fit
 };
 
 /// Times of a layout's pipeline.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,19 @@ TEST(PlanCommand, PrintsPlansThatFillTheClusterAndFit) {
         EXPECT_LE(plan["memory_bytes"].get<std::int64_t>(), std::int64_t{80} << 30U);
         EXPECT_GE(plan["step_time_ns"].get<std::int64_t>(), last);
         last = plan["step_time_ns"].get<std::int64_t>();
+        const auto& memory = plan["memory"];
+        std::int64_t held = 0;
+        int activations = 0;
+        for (const auto& pieces : memory["peak_held"]) {
+            held += pieces["count"].get<int>() * pieces["bytes"].get<std::int64_t>();
+            activations += pieces["count"].get<int>();
+        }
+        EXPECT_LE(held, memory["activations_bytes"].get<std::int64_t>());
+        if (plan["schedule"] == "1f1b") { // before its first backward, rank r holds p - r forwards
+            const int ahead = plan["pp"].get<int>() - memory["rank"].get<int>();
+            EXPECT_EQ(activations, std::min(ahead, plan["microbatches"].get<int>()));
+            EXPECT_LE(memory["peak_op"]["index"], 2 * plan["microbatches"].get<int>());
+        }
         std::int64_t parts = 0;
         for (const auto& part : plan["parts"])
             parts += part.get<std::int64_t>();

@@ -4,15 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 namespace bubblescope::report {
 namespace {
 
 Value memoryOpOf(const Schedule& schedule, Rank rank, std::size_t index) {
-    const Op& op = schedule.ranks[rank.index()][index];
-    return Value::Object{{"index", index},
-                         {"op", Value::List{std::string(1, opLetter(op.kind)), op.microbatch, op.chunk}}};
+    return peakOpValue(schedule.ranks[rank.index()][index], index);
 }
 
 std::vector<HeldPieces> heldAtPeak(const Schedule& schedule, const MemoryReport& all, Rank rank) {
@@ -22,22 +18,34 @@ std::vector<HeldPieces> heldAtPeak(const Schedule& schedule, const MemoryReport&
 
 } // namespace
 
-std::string peakWords(const Schedule& schedule, const MemoryReport& all, Rank rank) {
-    std::int64_t rest = all.ranks[rank.index()].peak();
+Value peakOpValue(const Op& op, std::size_t index) {
+    return Value::Object{{"index", index},
+                         {"op", Value::List{std::string(1, opLetter(op.kind)), op.microbatch, op.chunk}}};
+}
+
+Value heldValue(std::span<const HeldPieces> held) {
+    Value::List list;
+    for (const HeldPieces& pieces : held)
+        list.emplace_back(Value::Object{{"count", pieces.count}, {"bytes", pieces.bytes}});
+    return list;
+}
+
+std::string peakWords(std::int64_t peak_bytes, std::span<const HeldPieces> held) {
     std::string words;
-    for (const HeldPieces& pieces : heldAtPeak(schedule, all, rank)) {
+    for (const HeldPieces& pieces : held) {
         words += fmt::format("{} × {} + ", pieces.count, formatBytes(pieces.bytes));
-        rest -= pieces.count * pieces.bytes;
+        peak_bytes -= pieces.count * pieces.bytes;
     }
-    return words + formatBytes(rest);
+    return words + formatBytes(peak_bytes);
+}
+
+std::string peakWords(const Schedule& schedule, const MemoryReport& all, Rank rank) {
+    return peakWords(all.ranks[rank.index()].peak(), heldAtPeak(schedule, all, rank));
 }
 
 Value::Object memoryOf(const Schedule& schedule, const MemoryReport& all, Rank rank) {
     const RankMemory& memory = all.ranks[rank.index()];
     const bool any = !schedule.ranks[rank.index()].empty();
-    Value::List held;
-    for (const HeldPieces& pieces : heldAtPeak(schedule, all, rank))
-        held.emplace_back(Value::Object{{"count", pieces.count}, {"bytes", pieces.bytes}});
     return {{"weights_bytes", memory.weights},
             {"gradients_bytes", memory.gradients},
             {"optimizer_bytes", memory.optimizer},
@@ -47,7 +55,7 @@ Value::Object memoryOf(const Schedule& schedule, const MemoryReport& all, Rank r
             {"peak_op", !all.over_time.empty() ? Value(all.over_time[rank.index()].peak_op)
                         : any                  ? memoryOpOf(schedule, rank, memory.peak_op)
                                                : Value()},
-            {"peak_held", std::move(held)},
+            {"peak_held", heldValue(heldAtPeak(schedule, all, rank))},
             {"over_budget", memory.over_budget ? memoryOpOf(schedule, rank, *memory.over_budget) : Value()}};
 }
 

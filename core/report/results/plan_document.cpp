@@ -6,6 +6,7 @@
 #include "core/cost/model_flops.h"
 #include "core/plan/launch_settings.h"
 #include "core/report/results/document_parts.h"
+#include "core/report/results/memory.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,6 +119,8 @@ Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem
                                  {"gradients_bytes", plan.memory.gradients},
                                  {"optimizer_bytes", plan.memory.optimizer},
                                  {"activations_bytes", plan.memory.peak_activations},
+                                 {"peak_op", peakOpValue(plan.peak_op, plan.memory.peak_op)},
+                                 {"peak_held", heldValue(plan.peak_held)},
                                  {"reserved_bytes", problem.cluster.reserved}}},
     };
     object.push_back({"behind", first ? Value()
@@ -165,11 +168,12 @@ void addBestLines(Document& document, const plan::Problem& problem, const Plan& 
     document.paragraph("Busiest rank: ", fmt::format("{}.", fmt::join(parts, ", ")));
     document.paragraph("Memory: ",
                        fmt::format("weights {}, gradients {}, optimizer {}, activations {}, reserve {}; "
-                                   "on rank {}, of {}.",
+                                   "on rank {}, of {}. Peak at {}: {}.",
                                    formatBytes(best.memory.weights), formatBytes(best.memory.gradients),
                                    formatBytes(best.memory.optimizer), formatBytes(best.memory.peak_activations),
                                    formatBytes(problem.cluster.reserved), best.memory_rank,
-                                   formatBytes(problem.cluster.device.memory)));
+                                   formatBytes(problem.cluster.device.memory), opName(best.peak_op),
+                                   peakWords(best.memory.peak() + problem.cluster.reserved, best.peak_held)));
     document.paragraph("Layers: ", fmt::format("{} by stage.", fmt::join(best.layout.layers_per_stage, " ")));
 }
 
