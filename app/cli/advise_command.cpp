@@ -7,6 +7,8 @@
 #include "core/formats/source/replacing_file.h"
 #include "core/optimize/advice/advise.h"
 #include "core/report/results/advice.h"
+#include "core/report/results/simulation.h"
+#include "core/request/weight_choices.h"
 #include "core/schedule/schedule_files.h"
 
 #include <filesystem>
@@ -21,6 +23,7 @@ struct AdviseArguments {
     std::string memory_model;
     std::optional<std::int64_t> memory_budget;
     TimeNs search_time = std::chrono::seconds(10);
+    std::optional<TimeNs> unshard;
     std::string orders;
     bool json = false;
 };
@@ -29,16 +32,18 @@ struct AdviseArguments {
 Status writeOrders(const AdviseArguments& options, const Advice& advice) {
     if (options.orders.empty()) return {};
     std::optional<ReplacingFiles> files;
-    for (const Suggestion& suggestion : advice.suggestions) {
-        if (!suggestion.searched) continue;
-        if (!files) {
-            BUBBLESCOPE_ASSIGN(files, ReplacingFiles::in(options.orders));
+    for (const auto* const list : {&advice.suggestions, &advice.less_memory}) {
+        for (const Suggestion& suggestion : *list) {
+            if (!suggestion.searched) continue;
+            if (!files) {
+                BUBBLESCOPE_ASSIGN(files, ReplacingFiles::in(options.orders));
+            }
+            const std::string& text = suggestion.texts.front();
+            const std::filesystem::path named(text.substr(text.find('=') + 1)); // relative to that folder
+            BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files->begin(named.filename().string()));
+            BUBBLESCOPE_ASSIGN(const std::string csv, scheduleToCsv(*suggestion.change.order));
+            file->write(csv);
         }
-        const std::string& text = suggestion.texts.front();
-        const std::filesystem::path named(text.substr(text.find('=') + 1)); // relative to that folder
-        BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files->begin(named.filename().string()));
-        BUBBLESCOPE_ASSIGN(const std::string csv, scheduleToCsv(*suggestion.change.order));
-        file->write(csv);
     }
     return files ? files->commit() : Status();
 }
@@ -58,8 +63,15 @@ CommandResult adviseOn(const AdviseArguments& options) {
                            return advise(model, run.run.schedule, cut, advice_options, options.run.mostError());
                        }));
     BUBBLESCOPE_TRY(writeOrders(options, advice));
+    report::Document document = report::adviceDocument(model, advice, options.run.words(), !options.orders.empty());
+    if (options.unshard) {
+        BUBBLESCOPE_ASSIGN(const std::vector<EarlierUnshard> late,
+                           earlierUnshards(model, run.run.schedule, cut, *options.unshard));
+        if (late.empty()) document.line("\nAn earlier UNSHARD would hide no wait for weights.");
+        report::addEarlierUnshards(document, late);
+    }
     printProblems(run.run.problems);
-    print(report::adviceDocument(model, advice, options.run.words(), !options.orders.empty()), options.json);
+    print(document, options.json);
     return 0;
 }
 
@@ -83,6 +95,10 @@ void addAdviseCommand(Command app, Action& action) {
         .addParsed("--search-time", options->search_time, parseTime,
                    "Time to search for an order outside the named schedules, for each split of the layers; 0 = no "
                    "search (10s)")
+        .typeName("TIME");
+    command
+        .addParsed("--unshard", options->unshard, parseTime,
+                   "Time to gather a stage's weights in PyTorch; names gathers that should start earlier")
         .typeName("TIME");
     command
         .addOutput("--orders", options->orders, OutputKind::Tables,

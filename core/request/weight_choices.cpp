@@ -1,5 +1,7 @@
 #include "core/request/weight_choices.h"
 
+#include "core/analysis/whatif/reschedule.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -130,6 +132,17 @@ Result<std::vector<EarlierUnshard>> earlierUnshards(const LoweredSchedule& lower
     }
     std::ranges::stable_sort(found, std::greater(), &EarlierUnshard::hidden);
     return found;
+}
+
+Result<std::vector<EarlierUnshard>> earlierUnshards(const RunModel& run, const Schedule& order, const ModelCut& cut,
+                                                    TimeNs unshard) {
+    BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(run, order, cut));
+    LoweringRequest lowering;
+    lowering.lower = "torch";
+    BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, lowering.lowered(order, {}));
+    WeightTimes weights;
+    weights.unshard = unshard;
+    return earlierUnshards(lowered, pipeline.costs(order, {}), {}, weights);
 }
 
 } // namespace bubblescope

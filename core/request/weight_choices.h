@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/analysis/whatif/run_model.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/base/result.h"
 #include "core/graph/simulate_lowered.h"
 #include "core/request/lowering_request.h"
@@ -41,5 +43,10 @@ struct EarlierUnshard {
 [[nodiscard]] Result<std::vector<EarlierUnshard>> earlierUnshards(const LoweredSchedule& lowered,
                                                                   const CostModel& costs, const QueueModel& queues,
                                                                   const WeightTimes& weights);
+
+/// As above, for a run: its order with PyTorch's actions in their default places, and its mean times. `unshard` is the
+/// time to gather the weights of a stage. Errors: those of MeanPipeline::of() and lowerAsTorch().
+[[nodiscard]] Result<std::vector<EarlierUnshard>> earlierUnshards(const RunModel& run, const Schedule& order,
+                                                                  const ModelCut& cut, TimeNs unshard);
 
 } // namespace bubblescope

@@ -174,6 +174,51 @@ TEST(AdviseCommand, StaysWithinTheBudget) {
     EXPECT_EQ(runProgram({"advise", scratch.file("nowhere.json")}).exit_code, 3);
 }
 
+TEST(AdviseCommand, OrdersWithLessMemoryStateTheirCost) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const std::string sizes =
+        scratch.write("sizes.json", R"({"layers": [{"parameters": 0, "activation": 1048576, "count": 16}]})").string();
+    const std::string folder = scratch.file("orders");
+    const auto advice = runProgram({"advise", trace, "--memory-model", sizes, "--orders", folder, "--json"}).json();
+    const auto now = advice["present"]["memory_bytes"].get<std::int64_t>();
+    ASSERT_FALSE(advice["less_memory"].empty());
+    std::int64_t saved = 0;
+    double cost = -1;
+    for (const auto& order : advice["less_memory"]) {
+        SCOPED_TRACE(order.dump());
+        EXPECT_GT(order["saved_bytes"].get<std::int64_t>(), saved);
+        EXPECT_GT(order["change"].get<double>(), cost);
+        EXPECT_LE(order["change"].get<double>(), 0.05);
+        saved = order["saved_bytes"].get<std::int64_t>();
+        cost = order["change"].get<double>();
+        EXPECT_EQ(order["memory_bytes"].get<std::int64_t>(), now - saved);
+        const auto words = order["command"].get<std::vector<std::string>>();
+        auto again = words;
+        again.push_back("--json");
+        EXPECT_EQ(runProgram(again).json()["predicted_ns"], order["predicted_ns"]);
+    }
+}
+
+TEST(AdviseCommand, NamesWeightsThatShouldBeGatheredEarlier) {
+    const ScratchFolder scratch;
+    const std::string trace = scratch.file("interleaved.pftrace");
+    ASSERT_EQ(runProgram({"simulate", "--schedule", "interleaved", "--flavor", "torch", "--pp", "2", "--vpp", "4",
+                          "--microbatches", "4", "--forward", "3ms", "--out", trace})
+                  .exit_code,
+              0);
+    const auto late = runProgram({"advise", trace, "--unshard", "4ms", "--search-time", "0", "--json"}).json();
+    ASSERT_FALSE(late["earlier_unshards"].empty());
+    const auto& first = late["earlier_unshards"][0];
+    EXPECT_GT(first["hidden_ns"].get<std::int64_t>(), 0);
+    EXPECT_LE(first["hidden_ns"].get<std::int64_t>(), first["exposed_ns"].get<std::int64_t>());
+    const auto text = runProgram({"advise", trace, "--unshard", "4ms", "--search-time", "0"});
+    EXPECT_THAT(text.out, HasSubstr("Unsharding stage"));
+    const auto free = runProgram({"advise", trace, "--unshard", "1ns", "--search-time", "0", "--json"}).json();
+    for (const auto& each : free["earlier_unshards"])
+        EXPECT_LE(each["exposed_ns"], 1);
+}
+
 TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {
     const ScratchFolder scratch;
     const std::string trace = simulatedTrace(scratch);

@@ -26,6 +26,9 @@ constexpr std::size_t kMaxOps = 400'000;
 /// For each search for the best split of layers: a fraction of a second.
 constexpr std::int64_t kPartitionEffort = 20'000'000;
 constexpr std::size_t kSplitsTried = 4;
+constexpr double kMaxCost = 0.05; ///< of orders that need less memory
+constexpr double kMinSaved = 0.02;
+constexpr std::size_t kMostSavers = 3;
 
 struct Candidate {
     PipelineChange change;
@@ -143,13 +146,6 @@ public:
         return held;
     }
 
-private:
-    Status keep(const PipelineChange& change) {
-        BUBBLESCOPE_ASSIGN(auto candidate, attempt(change));
-        if (candidate) found_.push_back(std::move(*candidate));
-        return {};
-    }
-
     /// Empty if the family does not support these sizes, or the budget is exceeded.
     Result<std::optional<Candidate>> attempt(const PipelineChange& change) {
         if (control_.stopRequested()) return cancelledError();
@@ -168,6 +164,13 @@ private:
         if (!step.ok()) return std::optional<Candidate>{};
         candidate.wall = step.value().wall();
         return std::optional(std::move(candidate));
+    }
+
+private:
+    Status keep(const PipelineChange& change) {
+        BUBBLESCOPE_ASSIGN(auto candidate, attempt(change));
+        if (candidate) found_.push_back(std::move(*candidate));
+        return {};
     }
 
     [[nodiscard]] const Schedule& scheduleOf(const PipelineChange& change) const {
@@ -343,6 +346,85 @@ Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const 
     return {};
 }
 
+/// Memory in bytes if known, otherwise in activations.
+double amountOf(const HeldMemory& memory) {
+    return memory.bytes ? static_cast<double>(*memory.bytes) : memory.activations;
+}
+
+/// An order that needs less memory.
+struct Saver {
+    Candidate candidate;
+    std::optional<Searched> searched;
+};
+
+/// Families, and orders searched with one activation less per rank and with half as many.
+Result<std::vector<Saver>> lessMemory(const MeanPipeline& pipeline, Search& search, const Candidate& present,
+                                      const Schedule& order, const AdviceOptions& options, const JobControl& control) {
+    std::vector<Saver> savers;
+    for (const Candidate& each : search.found()) {
+        if (each.change.layers.empty() && each.change.split == 1) savers.push_back({each, {}});
+    }
+    const std::vector<int> peaks = peakActivations(order);
+    for (const bool half : {false, true}) {
+        if (!options.search_time) break;
+        std::vector<int> limits;
+        for (const int peak : peaks)
+            limits.push_back(std::max(1, half ? peak / 2 : peak - 1));
+        BUBBLESCOPE_ASSIGN(const std::optional<SearchedChange> found,
+                           searchOrderWithin(pipeline, order, limits, *options.search_time / 2, control));
+        if (!found) continue;
+        BUBBLESCOPE_ASSIGN(std::optional<Candidate> candidate, search.attempt(found->change));
+        if (candidate) savers.push_back({std::move(*candidate), found->known});
+    }
+    std::erase_if(savers, [&](const Saver& saver) {
+        const HeldMemory& memory = saver.candidate.memory;
+        return memory.copies > present.memory.copies || amountOf(memory) > (1 - kMinSaved) * amountOf(present.memory);
+    });
+    // More memory must make the step shorter; a searched order must be loaded from a file.
+    std::ranges::stable_sort(savers, {}, [](const Saver& saver) {
+        return std::tuple(amountOf(saver.candidate.memory), saver.candidate.wall, saver.searched.has_value());
+    });
+    std::vector<Saver> front;
+    for (Saver& saver : savers) {
+        if (front.empty() || saver.candidate.wall < front.back().candidate.wall) front.push_back(std::move(saver));
+    }
+    std::ranges::reverse(front);
+    return front;
+}
+
+/// Adds orders that need less memory and hardly take longer.
+Status adviseLessMemory(const MeanPipeline& pipeline, Search& search, const Candidate& present, const RunModel& run,
+                        const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
+                        const JobControl& control, Advice& advice) {
+    BUBBLESCOPE_ASSIGN(const std::vector<Saver> savers, lessMemory(pipeline, search, present, order, options, control));
+    for (const Saver& saver : savers) {
+        if (advice.less_memory.size() == kMostSavers) break;
+        const Candidate& candidate = saver.candidate;
+        const double cost = fractionOf(candidate.wall - present.wall, present.wall);
+        if (cost < -kMinGain || cost > kMaxCost) continue;
+        Scenario scenario;
+        scenario.pipeline = candidate.change;
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
+        if (prediction.relativeChange() < -kMinGain || prediction.relativeChange() > kMaxCost) continue;
+        Suggestion suggestion{effortOf(candidate, present),
+                              candidate.change,
+                              textsOf(candidate.change),
+                              std::move(prediction),
+                              candidate.memory,
+                              {},
+                              {},
+                              saver.searched};
+        if (saver.searched)
+            suggestion.texts = {
+                fmt::format("schedule-file={}searched-less{}.csv", options.order_folder,
+                            advice.less_memory.empty() ? "" : fmt::format("-{}", advice.less_memory.size() + 1))};
+        else
+            suggestion.frameworks = frameworksOf(candidate.schedule.name, candidate.schedule.flavor);
+        advice.less_memory.push_back(std::move(suggestion));
+    }
+    return {};
+}
+
 /// Adds predictions for other orders.
 Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Schedule& order, const ModelCut& cut,
                     const AdviceOptions& options, const JobControl& control, Advice& advice) {
@@ -368,6 +450,7 @@ Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Sch
                                       frameworksOf(runs.name, runs.flavor),
                                       {}});
     }
+    BUBBLESCOPE_TRY(adviseLessMemory(pipeline, search, present, run, order, cut, options, control, advice));
     if (!options.search_time) return {};
     return adviseSearched(pipeline, search, run, order, cut, options, control, advice);
 }

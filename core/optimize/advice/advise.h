@@ -81,6 +81,9 @@ struct Advice {
     /// Sorted by step time, shortest first. Empty if no change gains more than half a percent and more than its
     /// uncertainty. No suggestion is dominated by another one with at most as many chunks, parts, copies and memory.
     std::vector<Suggestion> suggestions;
+    /// Orders that need less memory than now and cost at most 5 % of the step, least memory saved first. None is
+    /// dominated by another one or is a suggestion.
+    std::vector<Suggestion> less_memory;
     std::size_t recommended = 0; ///< index of the suggestion to try first, if there are any
     Sentence why;                ///< reason for the recommendation
     int tried = 0;               ///< number of orders simulated
@@ -102,7 +105,8 @@ struct Advice {
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
 /// stores more activations than now. If the layers are known, alternately searches for the best split for that order
 /// and for an order for that split, until neither search finds an improvement. Both orders become suggestions, the
-/// second only if its step is shorter. Errors: those of predict(); Cancelled if `control` stops the search.
+/// second only if its step is shorter. Also searches for orders with fewer activations, for Advice::less_memory.
+/// Errors: those of predict(); Cancelled if `control` stops the search.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {},
                                     const JobControl& control = {});

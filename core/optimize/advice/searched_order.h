@@ -4,6 +4,7 @@
 #include "core/base/job.h"
 #include "core/optimize/advice/advise.h"
 
+#include <optional>
 #include <vector>
 
 namespace bubblescope {
@@ -21,5 +22,12 @@ struct SearchedChange {
 [[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
                                                                         const Schedule& order, const ModelCut& cut,
                                                                         TimeNs time, const JobControl& control);
+
+/// The order found for the current split if each rank stores at most `activations`, as in SearchRequest. Empty as
+/// above, and if the limits are too low. Errors: Cancelled.
+[[nodiscard]] Result<std::optional<SearchedChange>> searchOrderWithin(const MeanPipeline& pipeline,
+                                                                      const Schedule& order,
+                                                                      std::vector<int> activations, TimeNs time,
+                                                                      const JobControl& control);
 
 } // namespace bubblescope

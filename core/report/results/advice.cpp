@@ -1,5 +1,6 @@
 #include "core/report/results/advice.h"
 
+#include "core/base/bytes.h"
 #include "core/base/field.h"
 #include "core/base/shell_word.h"
 #include "core/base/text.h"
@@ -93,6 +94,31 @@ Value adviceSuggestions(const std::vector<std::string>& run_words, const RunMode
         list.emplace_back(std::move(entry));
     }
     return list;
+}
+
+/// Orders that need less memory, and what they cost.
+void addLessMemory(Section& document, const std::vector<std::string>& run_words, const Advice& advice,
+                   bool orders_written) {
+    Value::List list;
+    const HeldMemory& now = advice.present;
+    for (const Suggestion& suggestion : advice.less_memory) {
+        const HeldMemory& memory = suggestion.memory;
+        const Prediction& prediction = suggestion.prediction;
+        const bool bytes = now.bytes && memory.bytes;
+        const std::string saved = bytes ? fmt::format("{} less memory", formatBytes(*now.bytes - *memory.bytes))
+                                        : fmt::format("{:.2f} fewer activations", now.activations - memory.activations);
+        document.paragraph("", fmt::format("{}: {} on the fullest rank, {:+.1f} % ± {:.1f} step time.",
+                                           fmt::join(suggestion.texts, " "), saved, 100 * prediction.relativeChange(),
+                                           100 * fractionOf(prediction.bar.time, prediction.before)));
+        Value::Object entry{
+            {"changes", suggestion.texts},         {"predicted_ns", prediction.predicted()},
+            {"change_ns", prediction.change()},    {"change", prediction.relativeChange()},
+            {"error_bar_ns", prediction.bar.time}, {"saved_bytes", bytes ? Value(*now.bytes - *memory.bytes) : Value()},
+            {"frameworks", suggestion.frameworks}, {"command", adviceCommand(run_words, suggestion, orders_written)}};
+        std::ranges::move(heldMemory(memory), std::back_inserter(entry));
+        list.emplace_back(std::move(entry));
+    }
+    document.data("less_memory", std::move(list));
 }
 
 void addLargerMicrobatches(Section& document, const Advice& advice) {
@@ -211,6 +237,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
         document.data("split_adds_ns", {});
         document.line("No change is predicted to save 0.5 % or more.");
         addReplayCheck(document, model.check);
+        addLessMemory(document, run_words, advice, orders_written);
         addLargerMicrobatches(document, advice);
         return document;
     }
@@ -227,6 +254,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     addReplayCheck(document, model.check);
     addMovedWork(document, advice);
     addSearchedOrders(document, advice, orders_written);
+    addLessMemory(document, run_words, advice, orders_written);
     addLargerMicrobatches(document, advice);
     addAdvisedLayouts(document, model, advice);
     document.line("\nEach separately:");

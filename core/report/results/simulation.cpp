@@ -196,6 +196,10 @@ void addWeightChoices(Document& document, const std::vector<WeightChoice>& choic
     document.add(std::move(table));
     document.line(fmt::format("Use {} active stages with lookahead '{}': no other choice is faster.",
                               choices.front().max_active_stages, choices.front().lookahead));
+    addEarlierUnshards(document, late);
+}
+
+void addEarlierUnshards(Document& document, const std::vector<EarlierUnshard>& late) {
     Value::List earlier;
     for (const EarlierUnshard& each : late) {
         document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of its wait of {}.",

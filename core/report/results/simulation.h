@@ -55,6 +55,9 @@ void addChoices(Document& document, const std::vector<CommunicationChoice>& choi
 void addWeightChoices(Document& document, const std::vector<WeightChoice>& choices,
                       const std::vector<EarlierUnshard>& late);
 
+/// Adds a line for each UNSHARD that completes too late.
+void addEarlierUnshards(Document& document, const std::vector<EarlierUnshard>& late);
+
 /// Each op with its times: [kind, microbatch, chunk, rank, start_ns, end_ns], plus the slice if sequences are split.
 [[nodiscard]] Value simulatedOps(const StepTimeline& step);
 
