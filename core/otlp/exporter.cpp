@@ -63,15 +63,14 @@ Verdict awaitReply(net::Socket& socket, Signal signal, Clock::time_point deadlin
     constexpr std::size_t kLongest = std::size_t{64} << 10U;
     std::string bytes;
     std::array<char, 4096> part{};
-    bool ended = false;
-    while (!ended) {
+    while (true) {
         const bool more = bytes.size() < kLongest && ready(socket.descriptor(), POLLIN, deadline);
-        const auto progress = more ? socket.readSome(part.data(), part.size()) : net::Socket::Progress{0, true};
+        const auto progress = more ? socket.readSome(part.data(), part.size()) : net::Socket::Progress{};
         bytes.append(part.data(), progress.bytes);
-        ended = progress.ended;
+        const bool ended = progress.ended || !more;
         if (const std::optional<Reply> reply = readReply(bytes, ended)) return judge(*reply, signal, utcNow());
+        if (ended) return unanswered(more ? "closed the connection without a reply" : "did not answer in time");
     }
-    return unanswered(Clock::now() < deadline ? "closed the connection without a reply" : "did not answer in time");
 }
 
 Verdict post(const Collector& collector, const Request& request, Clock::time_point deadline) {

@@ -178,7 +178,7 @@ TEST(OtlpSend, RepeatsARequestOnceTheCollectorIsReady) {
 
 TEST(OtlpSend, ReturnsWarnings) {
     const FakeCollector fake({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\ncontent-type: application/json\r\n\r\n"
-                              "2c\r\n{\"partialSuccess\": {\"errorMessage\": \"old keys\"}}\r\n0\r\n\r\n"});
+                              "30\r\n{\"partialSuccess\": {\"errorMessage\": \"old keys\"}}\r\n0\r\n\r\n"});
     const auto sent = send(fake.collector(), oneSpan("step 1"), 5s);
     ASSERT_TRUE(sent.ok());
     ASSERT_EQ(sent.value().size(), 1U);
@@ -202,7 +202,7 @@ TEST(OtlpHeaders, AreAddedToEachRequest) {
     ASSERT_TRUE(send(with("x-experiment=7, Authorization = Basic%20YTpi=,,").value(), oneSpan("step"), 5s).ok());
     ASSERT_EQ(fake.requests().size(), 1U);
     EXPECT_NE(fake.requests()[0].find("\r\nx-experiment: 7\r\nAuthorization: Basic YTpi=\r\n"), std::string::npos);
-    for (const char* const wrong : {"secret", "=secret", "a b=secret", "ok=1,a=secret%0d%0aHost: x", "a=secret\n",
+    for (const char* const wrong : {"secret", "=secret", "a b=secret", "ok=1,a=secret%0d%0aHost: x", "a=secret\nb",
                                     "Content-Type=secret", "%0A=secret"}) {
         const auto parsed = with(wrong);
         ASSERT_FALSE(parsed.ok()) << wrong;
