@@ -181,32 +181,36 @@ TEST(MovingWeights, StagesRunInOrderAndARingHoldsEachStageOnce) {
     });
 }
 
-/// The weights of every op arrive before it starts, unless the rank stores them at the start of the step or of the
-/// ring of backwards, or has used them in its previous op.
-TEST(MovingWeights, WeightsArriveBeforeTheirOp) {
+/// The weights of every op arrive during the previous turn, unless the rank stores them at the start of the step or of
+/// the ring of backwards, or used them in that turn. In a ring, gradients of a backward then move to the next rank.
+TEST(MovingWeights, WeightsAndGradientsArriveInTime) {
     eachMovingWeights([](const MovingWeights& moving) {
         if (moving.pp == 1 || moving.ranksPerNode() == 1) return;
+        const bool ring = moving.path != WeightPath::Nodes;
         const MovingWeightsStep result = simulateMovingWeights(moving, equalTimes(moving.pp, 9, 9, 2, 1, 1)).value();
-        for (std::size_t r = 0; r < result.step.ranks.size(); ++r) {
-            std::map<int, int> arrived; // per stage
-            for (const ActionTime& message : result.messages[r])
-                arrived[message.action.stage.value] += message.action.kind == ActionKind::Unshard ? 1 : 0;
-            const auto& ops = result.step.ranks[r];
-            for (std::size_t i = 0; i < ops.size(); ++i) {
-                const int turn = moving.turnOf(ops[i].op);
-                const bool stored = turn == 0 || (moving.path != WeightPath::Nodes && turn == moving.pp &&
-                                                  ops[i].op.kind == OpKind::Backward);
-                const bool kept = moving.path == WeightPath::Nodes && i > 0 && ops[i - 1].op.chunk == ops[i].op.chunk;
-                if (stored || kept) continue;
-                const bool found = std::ranges::any_of(result.messages[r], [&](const ActionTime& message) {
-                    return message.action.kind == ActionKind::Unshard &&
-                           message.action.stage.value == ops[i].op.chunk.value && message.end <= ops[i].start;
-                });
-                EXPECT_TRUE(found);
+        const auto arrives = [&](int rank, ActionKind kind, Chunk stage, TimeNs from, TimeNs to) {
+            return std::ranges::any_of(result.messages[Rank{rank}.index()], [&](const ActionTime& message) {
+                return message.action.kind == kind && message.action.stage.value == stage.value &&
+                       message.start >= from && message.end <= to;
+            });
+        };
+        for (int r = 0; r < moving.pp; ++r) {
+            std::map<int, const TimelineOp*> first; // in each turn
+            for (const TimelineOp& each : result.step.ranks[Rank{r}.index()]) {
+                const Op& op = each.op;
+                const int turn = moving.turnOf(op);
+                first.emplace(turn, &each);
+                const bool stored = turn == 0 || (ring && turn == moving.pp && op.kind == OpKind::Backward);
+                const auto before = first.find(turn - 1);
+                const bool kept = !ring && before != first.end() && before->second->op.chunk == op.chunk;
+                const TimeNs since = before == first.end() ? TimeNs{0} : before->second->start;
+                EXPECT_EQ(arrives(r, ActionKind::Unshard, op.chunk, since, each.start), !stored && !kept)
+                    << weightPathName(moving.path) << " rank " << r << " turn " << turn;
+                if (ring && op.kind == OpKind::Backward && turn + 1 < moving.turns()) {
+                    EXPECT_TRUE(arrives((r + 1) % moving.pp, ActionKind::ReduceGrad, op.chunk, each.end,
+                                        result.gradients_home));
+                }
             }
-            if (moving.path != WeightPath::Nodes) continue;
-            for (const auto& [stage, times] : arrived)
-                EXPECT_LE(times, 2 * moving.rounds());
         }
     });
 }
