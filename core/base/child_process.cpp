@@ -41,6 +41,16 @@ std::vector<char*> pointersTo(std::vector<std::string>& texts) {
     return list;
 }
 
+/// Waits until the process ends; `options` as of waitid().
+int exitCodeOf(pid_t pid, int options) {
+    constexpr int kSignalled = 128;
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | options) < 0 && errno == EINTR) {
+    }
+    const bool signalled = info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+    return signalled ? kSignalled + info.si_status : info.si_status;
+}
+
 } // namespace
 
 std::optional<ChildProcess> ChildProcess::start(const Command& command, std::error_code& failed) {
@@ -70,11 +80,11 @@ std::optional<ChildProcess> ChildProcess::start(const Command& command, std::err
 }
 
 int ChildProcess::wait() {
-    constexpr int kSignalled = 128;
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+    return exitCodeOf(pid_, 0);
+}
+
+int ChildProcess::waitWithoutReaping() const {
+    return exitCodeOf(pid_, WNOWAIT);
 }
 
 bool ChildProcess::hasEnded() {

@@ -41,6 +41,9 @@ public:
     /// Waits for the program to exit. Returns the exit code, or 128 plus the signal number if a signal terminated the
     /// program, as a shell would. May be called only once.
     [[nodiscard]] int wait();
+    /// As wait(), but the program remains a zombie: its process id is not reused, and other threads can read its
+    /// status.
+    [[nodiscard]] int waitWithoutReaping() const;
     /// True if the program has exited. Must not be called again after it has returned true.
     [[nodiscard]] bool hasEnded();
     /// Sends `signal` to the program and to all processes that it started; signal 0 only tests whether any of them is

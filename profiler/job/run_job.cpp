@@ -167,9 +167,6 @@ public:
 
     [[nodiscard]] static bool askedToStop() { return asked_to_stop; }
 
-    /// The child has ended, so its id may now belong to another process.
-    void childEnded() { over_ = true; }
-
 private:
     static constexpr pid_t kUnknown = 0;
     static constexpr pid_t kNoChild = -1;
@@ -179,11 +176,10 @@ private:
         while (::read(from_.get(), &signal, 1) == 1) {
             child_.wait(kUnknown);
             const pid_t child = child_;
-            if (child != kNoChild && !group_.got(signal) && !over_) ::kill(child, signal);
+            if (child != kNoChild && !group_.got(signal)) ::kill(child, signal);
         }
     }
 
-    std::atomic<bool> over_{false};
     std::atomic<pid_t> child_{kUnknown};
     GroupWatch group_; ///< starts before the handlers are installed
     Descriptor from_;
@@ -267,9 +263,7 @@ JobEnd runJob(std::span<const std::string> command, std::span<const std::pair<st
         return {failed == std::errc::no_such_file_or_directory ? kNotFound : kNotStarted, failed.message(), false};
     }
     forwarding.passOnTo(child->pid());
-    const int exit_code = child->wait();
-    forwarding.childEnded();
-    return {exit_code, {}, Forwarding::askedToStop()};
+    return {child->waitWithoutReaping(), {}, Forwarding::askedToStop()};
 }
 
 } // namespace bubblescope::profiler

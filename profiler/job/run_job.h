@@ -34,9 +34,10 @@ struct JobEnd {
     bool asked_to_stop = false; ///< true if SIGINT or SIGTERM arrived while the job ran
 };
 
-/// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals sent to
-/// this process. Signals from the terminal or to the whole process group reach the program directly and are not
-/// forwarded. Only one call at a time; no other thread of this process may rely on signals.
+/// Runs a program with variables added to this process's environment, and waits for it to end. The program remains a
+/// zombie, so that the watcher learns which signal ended it, however late it looks. Forwards signals sent to this
+/// process. Signals from the terminal or to the whole process group reach the program directly and are not forwarded.
+/// Only one call at a time; no other thread of this process may rely on signals.
 [[nodiscard]] JobEnd runJob(std::span<const std::string> command,
                             std::span<const std::pair<std::string, std::string>> variables);
 
