@@ -300,10 +300,10 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     auto fit = fitSchedule(observed, options);
     if (absent && !given) fit.reset(); // the ranks that are present may look like a smaller pipeline
     if (!fit) {
-        out.why_not = fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
-                                  given ? "the specified schedule has a different number of ops; none of its sizes"
-                                        : "no known schedule",
-                                  observed.pp, seenOrder(observed), absent ? "; " + *absent : "");
+        const std::string seen = fmt::format("forwards and backwards on {} ranks run in the order {}{}", observed.pp,
+                                             seenOrder(observed), absent ? fmt::format("; {}", *absent) : "");
+        out.why_not = given ? fmt::format("the specified schedule does not match at any size: {}", seen)
+                            : fmt::format("no known schedule matches: {}", seen);
         return out;
     }
     out.found.parts = Parts::Stages;

@@ -63,8 +63,8 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
         where,
-        fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}{}{}", names, found,
-                    why_not.empty() ? "" : "; without names: ", why_not),
+        fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}{}", names, found,
+                    why_not.empty() ? "" : fmt::format("; without names: {}", why_not)),
         kineto ? fmt::format(
                      "ops without annotations are recognised by their sends and receives: also record host operators "
                      "on all pipeline ranks, or specify the schedule with {}; define other op names with {}",

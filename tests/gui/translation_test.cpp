@@ -383,6 +383,13 @@ private slots:
                            "'forward' (PaddlePaddle jobs); found 7 slices of the categories cpu_op 7"),
             QStringLiteral("没有找到流水线操作：查找了 Bubblescope 的名称以及 'F{microbatch}'（NVTX）、'forward'"
                            "（PaddlePaddle 的作业）；找到的是 7 个切片，类别为 cpu_op 7"));
+        QCOMPARE(
+            translatedText("no pipeline ops found: searched for Bubblescope's names and for 'F{microbatch}' (NVTX); "
+                           "found 7 slices of the categories cpu_op 7; without names: no known schedule matches: "
+                           "forwards and backwards on 2 ranks run in the order FB, BF"),
+            QStringLiteral(
+                "没有找到流水线操作：查找了 Bubblescope 的名称以及 'F{microbatch}'（NVTX）；找到的是 7 个切片，"
+                "类别为 cpu_op 7；不看名称时：没有已知的调度相符：2 个 rank 上前向与反向的顺序为 FB, BF"));
         MessageBar bar;
         bar.showError(error);
         QVERIFY(bar.text().startsWith(QStringLiteral("3 步中没有一步")));
