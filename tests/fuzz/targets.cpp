@@ -23,6 +23,7 @@ std::span<const Target> targets() {
         Target{"notes_file", notesFile},
         Target{"nsys_database", nsysDatabase},
         Target{"op_costs", opCosts},
+        Target{"otlp_replies", otlpReplies},
         Target{"perfetto_trace", perfettoTrace},
         Target{"primus_record", primusRecord},
         Target{"recognition_rules", recognitionRules},

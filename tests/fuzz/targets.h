@@ -25,6 +25,7 @@ void networkFrames(std::string_view bytes);    ///< messages between the owner o
 void notesFile(std::string_view bytes);        ///< notes on a trace
 void nsysDatabase(std::string_view bytes);     ///< SQLite files of Nsight Systems and of ROCm's profilers
 void opCosts(std::string_view bytes);          ///< operators of a layer, through the cutting rules and the chart
+void otlpReplies(std::string_view bytes);      ///< replies of a receiver of OpenTelemetry
 void perfettoTrace(std::string_view bytes);    ///< Perfetto protobuf
 void primusRecord(std::string_view bytes);     ///< a pipeline record of AMD's Primus
 void recognitionRules(std::string_view bytes); ///< tables of rules, and the parts of names that their patterns match

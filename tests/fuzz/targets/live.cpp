@@ -1,10 +1,12 @@
 // Data that is read while it is still being written: trace files that grow, and messages of the network.
 
+#include "core/base/visible.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
 #include "core/net/admission.h"
 #include "core/net/link.h"
+#include "core/otlp/reply.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 
@@ -198,6 +200,25 @@ void collectorAnswers(std::string_view given) {
     sender.gone(stream, "it ended");
     turn();
     require(status.ok() || !status.error().text().empty(), "an error says what is wrong");
+}
+
+void otlpReplies(std::string_view given) {
+    const std::optional<otlp::Reply> early = otlp::readReply(given.substr(0, given.size() / 2), false);
+    const std::optional<otlp::Reply> first = otlp::readReply(given, false);
+    const std::optional<otlp::Reply> last = otlp::readReply(given, true);
+    const auto same = [](const std::optional<otlp::Reply>& a, const std::optional<otlp::Reply>& b) {
+        return b && a->code == b->code && a->status == b->status && a->body == b->body;
+    };
+    require(!early || same(early, first), "more bytes do not change a complete reply");
+    require(!first || same(first, last), "the end does not change a complete reply");
+    if (!last) return;
+    for (const otlp::Signal signal : {otlp::Signal::Traces, otlp::Signal::Metrics}) {
+        const otlp::Verdict verdict = otlp::judge(*last, signal, TimeNs{0});
+        require(!verdict.taken || !verdict.again, "a request is not sent again after it was taken");
+        require(verdict.taken || !verdict.reason.empty(), "a rejection has a reason");
+        require(verdict.reason == visible(verdict.reason), "reasons are displayable");
+        require(!verdict.pause || (verdict.again && *verdict.pause <= std::chrono::hours(24)), "pauses are limited");
+    }
 }
 
 } // namespace bubblescope::fuzz
