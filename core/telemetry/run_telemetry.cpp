@@ -111,7 +111,7 @@ void addRanks(std::vector<Span>& spans, const Span& step, const StepAnalysis& an
             childOf(step, fmt::format("rank {}", account.rank.value), fmt::format("rank/{}", account.rank.value));
         span.attributes = {{"pp.rank", account.rank.value},
                            {"pp.busy", seconds(account.busy)},
-                           {"pp.bubble", seconds(account.bubble)}};
+                           {"pp.bubble.time", seconds(account.bubble)}};
         if (account.expected_bubble)
             span.attributes.push_back({"pp.bubble.expected", seconds(*account.expected_bubble)});
         spans.push_back(std::move(span));
@@ -162,7 +162,7 @@ Span liveStep(const std::string& name, const live::LiveStep& step, TimeNs now) {
     Span span = stepSpan(stepSeed(name, step.index, -1), step.index, {now - step.wall, now});
     span.attributes.push_back({"pp.complete", step.complete});
     if (step.complete) span.attributes.push_back({"pp.bubble.ratio", step.bubble_rate});
-    if (step.expected_rate) span.attributes.push_back({"pp.bubble.ratio.expected", *step.expected_rate});
+    if (step.expected_rate) span.attributes.push_back({"pp.bubble.expected_ratio", *step.expected_rate});
     if (step.values.loss) span.attributes.push_back({"pp.loss", *step.values.loss});
     if (!step.complete) span.error = step.fault.empty() ? "records are missing" : step.fault;
     return span;
