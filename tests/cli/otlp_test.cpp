@@ -1,5 +1,6 @@
 #include "tests/cli/program.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -116,6 +118,23 @@ TEST(Otlp, OpenTelemetrysClassesReadStepsAndFindings) {
     EXPECT_NEAR(metricOf(requests[1]["request"], "pp.step.duration"), 0.132, 1e-9);
     EXPECT_NEAR(metricOf(requests[1]["request"], "pp.bubble.ratio"), 36.0 / 132, 1e-9);
     EXPECT_EQ(metricOf(requests[1]["request"], "pp.steps"), 1);
+}
+
+/// Sends to real receivers, and reads through their own API what they stored.
+TEST(OtlpOutside, ServersStoreStepsAndFindings) {
+    const char* const servers = std::getenv("BUBBLESCOPE_OTLP_SERVERS"); // NOLINT(concurrency-mt-unsafe)
+    if (servers == nullptr) GTEST_SKIP() << "BUBBLESCOPE_OTLP_SERVERS names no receivers, such as mlflow=PYTHON";
+    const std::string script = (std::filesystem::path(BUBBLESCOPE_OTLP_RECEIVER).parent_path() / "servers.py").string();
+    std::istringstream list(servers);
+    for (std::string each; list >> each;) {
+        const ScratchFolder scratch;
+        const std::size_t equals = each.find('=');
+        ASSERT_NE(equals, std::string::npos) << each << " is not NAME=EXECUTABLE";
+        const std::string command = fmt::format("python3 '{}' '{}' '{}' '{}' >'{}' 2>&1", script, BUBBLESCOPE_PROGRAM,
+                                                each.substr(0, equals), each.substr(equals + 1), scratch.file("log"));
+        EXPECT_EQ(std::system(command.c_str()), 0) // NOLINT(concurrency-mt-unsafe)
+            << each << ": " << readAll(scratch.file("log"));
+    }
 }
 
 TEST(Otlp, NamesACollectorThatCannotBeReachedAfterTheReport) {
