@@ -114,6 +114,7 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
     // The order may belong to a family, but for large orders this takes a long time to determine.
     constexpr std::chrono::milliseconds kNaming{500};
     const StoppedJob named(signals, kNaming);
+    if (request.own_flavor) return found; // named
     found.schedule = matchSchedule(found.schedule, {}, named.control()).schedule;
     return found;
 }
@@ -152,8 +153,8 @@ Status checkActions(const SearchArguments& options, const SearchRequest& request
 
 /// Limits the search to a framework's own schedules, if it runs no others.
 Status keepToFramework(const SearchArguments& options, SearchRequest& request) {
-    if (options.lowering.runsAnyOrder()) return {};
-    request.families_only = true;
+    request.own_flavor = options.lowering.ownFlavor();
+    if (!request.own_flavor) return {};
     if (request.split == SplitBackward::On)
         return usageError(fmt::format("{} runs only whole backwards", Field("lower").is(options.lowering.lower)),
                           "omit --split-backward on");
@@ -165,7 +166,7 @@ Status keepToFramework(const SearchArguments& options, SearchRequest& request) {
 /// transfers do not queue. `costs` and `options` outlive the result.
 std::function<Result<StepTimeline>(const Schedule&)> queuedStep(const SearchArguments& options,
                                                                 const CostModel& costs) {
-    if (!options.queues.given() && options.lowering.runsAnyOrder()) return {};
+    if (!options.queues.given() && !options.lowering.ownFlavor()) return {};
     return [&](const Schedule& order) -> Result<StepTimeline> {
         BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, order));
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));

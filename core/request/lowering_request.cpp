@@ -77,8 +77,9 @@ std::vector<std::string> LoweringRequest::runtimeNames() {
     return names;
 }
 
-bool LoweringRequest::runsAnyOrder() const {
-    return lower.empty() || lower == kTorch;
+std::optional<std::string> LoweringRequest::ownFlavor() const {
+    const auto runtime = std::ranges::find(kRuntimes, lower, &Runtime::name);
+    return runtime == kRuntimes.end() ? std::nullopt : std::optional(std::string(runtime->flavor));
 }
 
 void LoweringRequest::chooseFlavor(ScheduleSpec& spec) const {

@@ -23,8 +23,8 @@ struct LoweringRequest {
 
     [[nodiscard]] static std::vector<std::string> runtimeNames();
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
-    /// False if the framework runs only schedules of its own.
-    [[nodiscard]] bool runsAnyOrder() const;
+    /// Flavor of the framework's schedules if it runs no others (empty if they have none); nullopt if it runs any order.
+    [[nodiscard]] std::optional<std::string> ownFlavor() const;
     /// Selects the framework's own order of a family if no flavor is specified.
     void chooseFlavor(ScheduleSpec& spec) const;
     /// An order with the actions of the framework, or else with those in the file that contains the order (empty if

@@ -376,12 +376,19 @@ TEST(SearchCommand, FrameworksWithFixedOrdersAreSearchedInQueues) {
                 const auto step = with({"simulate", "--schedule", "interleaved", "--flavor", "megatron", "--group-size",
                                         std::to_string(group)},
                                        lower, communicators);
-                if (step.exit_code != 0) continue; // the last group is too small
+                if (step.exit_code != 0) continue; // the last group is too small, or it hangs
                 best = std::min(best, step.json()["makespan_ns"].get<std::int64_t>());
             }
             const auto found = with({"search"}, lower, communicators);
+            if (lower == "megatron-overlapped-flush" && communicators == "one") { // hangs
+                EXPECT_EQ(best, std::numeric_limits<std::int64_t>::max());
+                EXPECT_EQ(found.exit_code, 3);
+                EXPECT_NE(found.err.find("no schedule of this framework"), std::string::npos) << found.err;
+                continue;
+            }
             ASSERT_EQ(found.exit_code, 0) << found.err;
             EXPECT_EQ(found.json()["makespan_ns"], best);
+            EXPECT_EQ(found.json()["schedule"]["flavor"], "megatron");
             EXPECT_EQ(found.json()["best_family"]["name"], "interleaved");
             chosen.insert(found.json()["best_family"]["group_size"].get<int>());
         }

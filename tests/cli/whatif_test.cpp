@@ -203,20 +203,23 @@ TEST(AdviseCommand, OrdersWithLessMemoryStateTheirCost) {
 TEST(AdviseCommand, NamesWeightsThatShouldBeGatheredEarlier) {
     const ScratchFolder scratch;
     const std::string trace = scratch.file("interleaved.pftrace");
-    ASSERT_EQ(runProgram({"simulate", "--schedule", "interleaved", "--flavor", "torch", "--pp", "2", "--vpp", "4",
-                          "--microbatches", "4", "--forward", "3ms", "--out", trace})
-                  .exit_code,
-              0);
-    const auto late = runProgram({"advise", trace, "--unshard", "4ms", "--search-time", "0", "--json"}).json();
-    ASSERT_FALSE(late["earlier_unshards"].empty());
-    const auto& first = late["earlier_unshards"][0];
-    EXPECT_GT(first["hidden_ns"].get<std::int64_t>(), 0);
-    EXPECT_LE(first["hidden_ns"].get<std::int64_t>(), first["exposed_ns"].get<std::int64_t>());
-    const auto text = runProgram({"advise", trace, "--unshard", "4ms", "--search-time", "0"});
-    EXPECT_THAT(text.out, HasSubstr("Unsharding stage"));
-    const auto free = runProgram({"advise", trace, "--unshard", "1ns", "--search-time", "0", "--json"}).json();
-    for (const auto& each : free["earlier_unshards"])
-        EXPECT_LE(each["exposed_ns"], 1);
+    const auto simulated = [](std::vector<std::string> words) {
+        words.insert(words.begin(), {"simulate", "--schedule", "interleaved", "--flavor", "torch", "--pp", "2", "--vpp",
+                                     "4", "--microbatches", "8", "--forward", "3ms"});
+        return runProgram(words);
+    };
+    ASSERT_EQ(simulated({"--out", trace}).exit_code, 0);
+    const std::vector<std::string> advise{"advise", trace, "--search-time", "0", "--unshard", "12ms"};
+    auto json = advise;
+    json.emplace_back("--json");
+    const auto late = runProgram(json).json()["earlier_unshards"];
+    ASSERT_FALSE(late.empty());
+    EXPECT_EQ(
+        late,
+        simulated({"--lower", "torch", "--weight-choices", "--unshard", "12ms", "--json"}).json()["earlier_unshards"]);
+    EXPECT_THAT(runProgram(advise).out, HasSubstr("Unsharding stage"));
+    const auto quick = runProgram({"advise", trace, "--search-time", "0", "--unshard", "1us"});
+    EXPECT_THAT(quick.out, HasSubstr("An earlier UNSHARD would hide no wait for weights."));
 }
 
 TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {

@@ -362,7 +362,7 @@ Result<std::vector<Saver>> lessMemory(const MeanPipeline& pipeline, Search& sear
                                       const Schedule& order, const AdviceOptions& options, const JobControl& control) {
     std::vector<Saver> savers;
     for (const Candidate& each : search.found()) {
-        if (each.change.layers.empty() && each.change.split == 1) savers.push_back({each, {}});
+        if (each.change.layers.empty() && effortOf(each, present) == Effort::Order) savers.push_back({each, {}});
     }
     const std::vector<int> peaks = peakActivations(order);
     for (const bool half : {false, true}) {
@@ -392,7 +392,7 @@ Result<std::vector<Saver>> lessMemory(const MeanPipeline& pipeline, Search& sear
     return front;
 }
 
-/// Adds orders that need less memory and hardly take longer.
+/// Adds orders that need less memory and hardly take longer, after the suggestions.
 Status adviseLessMemory(const MeanPipeline& pipeline, Search& search, const Candidate& present, const RunModel& run,
                         const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
                         const JobControl& control, Advice& advice) {
@@ -400,27 +400,23 @@ Status adviseLessMemory(const MeanPipeline& pipeline, Search& search, const Cand
     for (const Saver& saver : savers) {
         if (advice.less_memory.size() == kMostSavers) break;
         const Candidate& candidate = saver.candidate;
-        const double cost = fractionOf(candidate.wall - present.wall, present.wall);
-        if (cost < -kMinGain || cost > kMaxCost) continue;
+        if (fractionOf(candidate.wall - present.wall, present.wall) > kMaxCost) continue;
         Scenario scenario;
         scenario.pipeline = candidate.change;
         BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
-        if (prediction.relativeChange() < -kMinGain || prediction.relativeChange() > kMaxCost) continue;
-        Suggestion suggestion{effortOf(candidate, present),
-                              candidate.change,
-                              textsOf(candidate.change),
-                              std::move(prediction),
-                              candidate.memory,
-                              {},
-                              {},
-                              saver.searched};
+        if (prediction.relativeChange() > kMaxCost) continue;
+        Suggestion suggestion{
+            Effort::Order, candidate.change, textsOf(candidate.change), std::move(prediction), candidate.memory, {}, {},
+            saver.searched};
         if (saver.searched)
             suggestion.texts = {
                 fmt::format("schedule-file={}searched-less{}.csv", options.order_folder,
                             advice.less_memory.empty() ? "" : fmt::format("-{}", advice.less_memory.size() + 1))};
         else
             suggestion.frameworks = frameworksOf(candidate.schedule.name, candidate.schedule.flavor);
-        advice.less_memory.push_back(std::move(suggestion));
+        const bool suggested = std::ranges::any_of(
+            advice.suggestions, [&](const Suggestion& other) { return other.texts == suggestion.texts; });
+        if (!suggested) advice.less_memory.push_back(std::move(suggestion));
     }
     return {};
 }

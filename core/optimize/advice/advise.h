@@ -81,8 +81,8 @@ struct Advice {
     /// Sorted by step time, shortest first. Empty if no change gains more than half a percent and more than its
     /// uncertainty. No suggestion is dominated by another one with at most as many chunks, parts, copies and memory.
     std::vector<Suggestion> suggestions;
-    /// Orders that need less memory than now and cost at most 5 % of the step, least memory saved first. None is
-    /// dominated by another one or is a suggestion.
+    /// Orders with the current number of chunks that need less memory and make the step at most 5 % longer, least
+    /// memory saved first. None is dominated by another one or is a suggestion.
     std::vector<Suggestion> less_memory;
     std::size_t recommended = 0; ///< index of the suggestion to try first, if there are any
     Sentence why;                ///< reason for the recommendation

@@ -87,7 +87,7 @@ public:
         findBound();
         addFamilies();
         bool more = elite_.empty() || report();
-        if (request_.families_only) {
+        if (request_.own_flavor) {
             if (elite_.empty()) return control_.stopRequested() ? cancelledError() : nothingRuns();
             result_.stopped = control_.stopRequested() || timeIsUp();
             return finish();
@@ -260,6 +260,7 @@ private:
             std::vector<std::string_view> flavors = family.flavors;
             if (flavors.empty()) flavors.emplace_back();
             for (const std::string_view flavor : flavors) {
+                if (request_.own_flavor && !flavor.empty() && flavor != *request_.own_flavor) continue;
                 for (const int group : groupSizes(family, flavor)) {
                     if (!familiesEnd(found)) addFamily(family, flavor, group, found);
                 }
@@ -281,7 +282,7 @@ private:
         std::vector<int> sizes{0};
         const auto used = std::ranges::find(family.uses, SpecPart::GroupSize, &UsedPart::part);
         const bool all = used != family.uses.end() && used->flavors.empty();
-        if (!request_.families_only || used == family.uses.end()) return sizes;
+        if (!request_.own_flavor || used == family.uses.end()) return sizes;
         if (!all && std::ranges::find(used->flavors, flavor) == used->flavors.end()) return sizes;
         for (int group = request_.pp + 1; group <= request_.microbatches; ++group)
             sizes.push_back(group);
@@ -532,7 +533,7 @@ private:
     }
 
     [[nodiscard]] Error nothingRuns() const {
-        if (request_.families_only)
+        if (request_.own_flavor)
             return inputError(
                 "search",
                 "no schedule of this framework has these sizes, fits into the memory and runs with these "
@@ -599,7 +600,8 @@ private:
         BUBBLESCOPE_ASSIGN(result_.makespan, lengthOf(problem, result_.schedule));
         // A family may still be better if its pairs take less than their halves, or if its whole backwards suit the
         // sends better.
-        if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {
+        const bool named = request_.own_flavor.has_value(); // whatever the same order is called elsewhere
+        if (!request_.noise && result_.best_family && (named || result_.best_family->makespan < result_.makespan)) {
             result_.schedule = family_order_;
             result_.makespan = result_.best_family->makespan;
         }

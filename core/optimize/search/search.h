@@ -31,8 +31,9 @@ struct SearchRequest : OrderSizes {
     /// must not become shorter than in simulate() with plain transfers, from which the bound and the moves are derived.
     /// An error means that the order cannot run. Cannot be combined with `noise`.
     std::function<Result<StepTimeline>(const Schedule&)> step;
-    /// Tries only the families, with every group size: for frameworks that run no other orders.
-    bool families_only = false;
+    /// For frameworks that run only their own orders. If set, tries only families in this flavor and families without
+    /// flavors, with every group size.
+    std::optional<std::string> own_flavor;
     std::vector<int> activations;      ///< as in MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< memory per stage, if `model` is not set

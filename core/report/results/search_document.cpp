@@ -55,12 +55,15 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
     if (found.best_family) {
         const TimeNs change = found.makespan - found.best_family->makespan;
         const int group = found.best_family->group_size;
-        document.line(fmt::format("Best named schedule: {}{}, {}; this order is {} {}",
-                                  orderName(found.best_family->name, found.best_family->flavor),
-                                  group > 0 ? fmt::format(" with {}", Field("group_size").is(group)) : std::string(),
-                                  formatTime(found.best_family->makespan),
-                                  formatPercent(std::abs(fractionOf(change, found.best_family->makespan))),
-                                  change > TimeNs{0} ? "longer" : "shorter"));
+        std::string line =
+            fmt::format("Best named schedule: {}{}, {}", orderName(found.best_family->name, found.best_family->flavor),
+                        group > 0 ? fmt::format(" with {}", Field("group_size").is(group)) : std::string(),
+                        formatTime(found.best_family->makespan));
+        if (change != TimeNs{0})
+            line += fmt::format("; this order is {} {}",
+                                formatPercent(std::abs(fractionOf(change, found.best_family->makespan))),
+                                change > TimeNs{0} ? "longer" : "shorter");
+        document.line(line);
     } else {
         document.line("Best named schedule: none supports these sizes and fits into memory");
     }
