@@ -9,6 +9,7 @@ later). Exits with 0 if everything was found, and prints what was compared.
 import base64
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -220,7 +221,8 @@ def main():
         port = free_port()
         base = f"http://127.0.0.1:{port}"
         with open(os.path.join(folder, "log"), "w") as log:
-            process = subprocess.Popen(server.command(executable, folder, port), cwd=folder, stdout=log, stderr=log)
+            command = server.command(executable, folder, port)
+            process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
         try:
             wait_for(f"{name} is not ready", lambda: get(base + server.ready) or True)
             trace = os.path.join(folder, "run.pftrace")
@@ -246,8 +248,8 @@ def main():
             else:
                 check_metrics(wait_for("metrics", lambda: list(server.metrics(base))), report)
         finally:
-            process.terminate()
-            process.wait(30)
+            os.killpg(process.pid, signal.SIGKILL)  # with its workers; nobody needs the data
+            process.wait()
 
 
 main()
