@@ -94,10 +94,10 @@ Error problem(const Collector& collector, const Verdict& verdict) {
     std::string_view hint;
     if (verdict.code == 0)
         hint = "check that it receives OTLP over HTTP there, usually at port 4318";
-    else if (verdict.code == 404 || verdict.code == 405)
+    else if (collector.takes_traces && collector.takes_metrics && (verdict.code == 404 || verdict.code == 405))
         hint = "check the path; end it with /v1/traces or /v1/metrics if the collector receives only these";
     else if (verdict.code / 100 == 4 && !verdict.again)
-        hint = "add headers that it needs with OTEL_EXPORTER_OTLP_HEADERS";
+        hint = "check the path, and the headers in OTEL_EXPORTER_OTLP_HEADERS";
     return runError(fmt::format("the collector {} {}", collector.url, verdict.reason), std::string(hint));
 }
 
