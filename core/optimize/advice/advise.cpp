@@ -124,11 +124,12 @@ public:
     [[nodiscard]] const std::vector<Candidate>& found() const { return found_; }
     [[nodiscard]] int tried() const { return tried_; }
 
-    [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
-        HeldMemory held = heldAtPeak(schedule, change.split);
-        if (!options_.sizes) return held;
+    /// Empty if sizes are unknown.
+    [[nodiscard]] Result<std::optional<MemoryModel>> modelOf(const Schedule& schedule,
+                                                             const PipelineChange& change) const {
+        if (!options_.sizes) return std::optional<MemoryModel>{};
         ModelSizes sizes = *options_.sizes;
-        const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
+        const auto stages = static_cast<std::size_t>(schedule.stages() / routes(schedule.placement));
         if (!change.layers.empty())
             sizes.layers_per_stage = change.layers;
         else if (cut_.layers.size() == stages)
@@ -139,9 +140,15 @@ public:
             layer = divided(layer, change.split);
         sizes.first = divided(sizes.first, change.split);
         sizes.last = divided(sizes.last, change.split);
-        BUBBLESCOPE_ASSIGN(const MemoryModel model, memoryModel(sizes, schedule));
+        BUBBLESCOPE_ASSIGN(MemoryModel model, memoryModel(sizes, schedule));
+        return std::optional(std::move(model));
+    }
+    [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
+        HeldMemory held = heldAtPeak(schedule, change.split);
+        BUBBLESCOPE_ASSIGN(const std::optional<MemoryModel> model, modelOf(schedule, change));
+        if (!model) return held;
         held.bytes = 0;
-        for (const RankMemory& rank : memoryUse(schedule, model))
+        for (const RankMemory& rank : memoryUse(schedule, *model))
             held.bytes = std::max(*held.bytes, rank.peak());
         return held;
     }
@@ -357,19 +364,24 @@ struct Saver {
     std::optional<Searched> searched;
 };
 
-/// Families, and orders searched with one activation less per rank and with half as many.
+/// Families, and orders searched with 10 % and 25 % less memory.
 Result<std::vector<Saver>> lessMemory(const MeanPipeline& pipeline, Search& search, const Candidate& present,
                                       const Schedule& order, const AdviceOptions& options, const JobControl& control) {
     std::vector<Saver> savers;
     for (const Candidate& each : search.found()) {
         if (each.change.layers.empty() && effortOf(each, present) == Effort::Order) savers.push_back({each, {}});
     }
-    const std::vector<int> peaks = peakActivations(order);
-    for (const bool half : {false, true}) {
+    BUBBLESCOPE_ASSIGN(const std::optional<MemoryModel> model, search.modelOf(order, {}));
+    const int peak = std::ranges::max(peakActivations(order));
+    for (const double share : {0.9, 0.75}) {
         if (!options.search_time) break;
-        std::vector<int> limits;
-        for (const int peak : peaks)
-            limits.push_back(std::max(1, half ? peak / 2 : peak - 1));
+        MemoryLimits limits;
+        if (model && present.memory.bytes) {
+            limits.model = model;
+            limits.bytes = {static_cast<std::int64_t>(share * static_cast<double>(*present.memory.bytes))};
+        } else {
+            limits.activations = {std::max(1, static_cast<int>(share * peak))};
+        }
         BUBBLESCOPE_ASSIGN(const std::optional<SearchedChange> found,
                            searchOrderWithin(pipeline, order, limits, *options.search_time / 2, control));
         if (!found) continue;

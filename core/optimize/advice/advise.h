@@ -105,8 +105,8 @@ struct Advice {
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
 /// stores more activations than now. If the layers are known, alternately searches for the best split for that order
 /// and for an order for that split, until neither search finds an improvement. Both orders become suggestions, the
-/// second only if its step is shorter. Also searches for orders with fewer activations, for Advice::less_memory.
-/// Errors: those of predict(); Cancelled if `control` stops the search.
+/// second only if its step is shorter. Also searches for orders with 10 % and 25 % less memory, for
+/// Advice::less_memory. Errors: those of predict(); Cancelled if `control` stops the search.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {},
                                     const JobControl& control = {});

@@ -20,9 +20,9 @@ constexpr std::int64_t kSplitEffort = 20'000'000; ///< a fraction of a second
 
 class AlternatingSearch {
 public:
-    AlternatingSearch(const MeanPipeline& pipeline, const Schedule& order, std::vector<int> activations, TimeNs time,
+    AlternatingSearch(const MeanPipeline& pipeline, const Schedule& order, MemoryLimits limits, TimeNs time,
                       const JobControl& control)
-        : pipeline_(pipeline), order_(order), activations_(std::move(activations)), time_(time), control_(control) {}
+        : pipeline_(pipeline), order_(order), limits_(std::move(limits)), time_(time), control_(control) {}
 
     /// Searches for an order for one split of the layers; none = today's split. Empty if no order is found.
     Result<std::optional<SearchedChange>> search(const std::vector<int>& layers) {
@@ -34,7 +34,9 @@ public:
         request.vpp = order_.vpp;
         request.placements = {order_.placement};
         request.costs = pipeline_.costs(order_, result.change);
-        request.activations = activations_;
+        request.activations = limits_.activations;
+        request.stages = limits_.model;
+        request.bytes = limits_.bytes;
         request.rounds = kRounds;
         request.time_limit = time_;
         Result<FoundOrder> found = searchOrder(request, control_);
@@ -62,7 +64,7 @@ public:
 private:
     const MeanPipeline& pipeline_;
     const Schedule& order_;
-    std::vector<int> activations_;
+    MemoryLimits limits_;
     TimeNs time_;
     const JobControl& control_;
 };
@@ -80,7 +82,7 @@ Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pi
                                                           const ModelCut& cut, TimeNs time, const JobControl& control) {
     std::vector<SearchedChange> changes;
     if (!canBeSearched(order)) return changes;
-    AlternatingSearch searches(pipeline, order, peakActivations(order), time, control);
+    AlternatingSearch searches(pipeline, order, {.activations = peakActivations(order)}, time, control);
     BUBBLESCOPE_ASSIGN(std::optional<SearchedChange> found, searches.search({}));
     if (!found) return changes;
     changes.push_back(*found);
@@ -99,10 +101,9 @@ Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pi
 }
 
 Result<std::optional<SearchedChange>> searchOrderWithin(const MeanPipeline& pipeline, const Schedule& order,
-                                                        std::vector<int> activations, TimeNs time,
-                                                        const JobControl& control) {
+                                                        MemoryLimits limits, TimeNs time, const JobControl& control) {
     if (!canBeSearched(order)) return std::optional<SearchedChange>{};
-    return AlternatingSearch(pipeline, order, std::move(activations), time, control).search({});
+    return AlternatingSearch(pipeline, order, std::move(limits), time, control).search({});
 }
 
 } // namespace bubblescope

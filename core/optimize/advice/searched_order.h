@@ -3,6 +3,7 @@
 #include "core/analysis/whatif/reschedule.h"
 #include "core/base/job.h"
 #include "core/optimize/advice/advise.h"
+#include "core/optimize/search/order_problem.h"
 
 #include <optional>
 #include <vector>
@@ -23,11 +24,10 @@ struct SearchedChange {
                                                                         const Schedule& order, const ModelCut& cut,
                                                                         TimeNs time, const JobControl& control);
 
-/// The order found for the current split if each rank stores at most `activations`, as in SearchRequest. Empty as
-/// above, and if the limits are too low. Errors: Cancelled.
+/// The order found for the current split within `limits`. Empty as above, and if the limits are too low. Errors:
+/// Cancelled.
 [[nodiscard]] Result<std::optional<SearchedChange>> searchOrderWithin(const MeanPipeline& pipeline,
-                                                                      const Schedule& order,
-                                                                      std::vector<int> activations, TimeNs time,
-                                                                      const JobControl& control);
+                                                                      const Schedule& order, MemoryLimits limits,
+                                                                      TimeNs time, const JobControl& control);
 
 } // namespace bubblescope
