@@ -31,8 +31,8 @@ enum class WeightPath : std::uint8_t {
 /// node run the same one. Each rank of a ring starts one turn after the previous rank, each node one turn after the
 /// previous node.
 ///
-/// Sources: Gvilenius/weipipe 06cab9d and wuhouming/TawPipe a83eec7, which contain Ring and Nodes. RingNaive follows
-/// the description of WeiPipe (PPoPP 2025).
+/// Sources: Gvilenius/weipipe 06cab9d and wuhouming/TawPipe a83eec7, which contain Ring and Nodes. RingNaive is
+/// derived from the rules of Ring.
 struct MovingWeights {
     WeightPath path = WeightPath::Ring;
     int pp = 1;
