@@ -161,7 +161,8 @@ public:
         Candidate candidate{change, std::move(made).value(), TimeNs{0}, {}};
         const Schedule& schedule = candidate.schedule;
         const int stages = schedule.stages() / routes(schedule.placement);
-        const int layers = std::accumulate(cut_.layers.begin(), cut_.layers.end(), 0);
+        int layers = std::accumulate(cut_.layers.begin(), cut_.layers.end(), 0);
+        if (layers == 0 && options_.sizes) layers = static_cast<int>(options_.sizes->layers.size());
         if (schedule.opCount() > kMaxOps || (layers > 0 && stages > layers)) return std::optional<Candidate>{};
         BUBBLESCOPE_ASSIGN(candidate.memory, memoryOf(schedule, change));
         const bool fits = !options_.budget || !candidate.memory.bytes || *candidate.memory.bytes <= *options_.budget;
