@@ -93,9 +93,9 @@ std::string formatBytes(std::int64_t bytes) {
     auto value = static_cast<double>(bytes);
     if (value < 1024 && value > -1024) return fmt::format("{} B", bytes);
     std::size_t unit = 0;
-    for (value /= 1024; (value >= 1024 || value <= -1024) && unit + 1 < kNames.size(); value /= 1024)
+    for (value /= 1024; (value >= 1023.5 || value <= -1023.5) && unit + 1 < kNames.size(); value /= 1024)
         ++unit;
-    return fmt::format("{:.3f} {}", value, kNames[unit]);
+    return fmt::format("{} {}", formatThreeDigits(value), kNames[unit]);
 }
 
 } // namespace bubblescope

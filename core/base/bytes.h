@@ -18,7 +18,7 @@ namespace bubblescope {
 /// (kbit, Mbit, Gbit, Tbit; powers of 1000). Usage errors are the same as for parseBytes().
 [[nodiscard]] Result<std::int64_t> parseBandwidth(std::string_view text);
 
-/// Formats a size for display with three decimals in a suitable unit ("1.500 GiB", "820 B").
+/// Formats a size for display with three significant digits in a suitable unit ("1.50 GiB", "820 B").
 [[nodiscard]] std::string formatBytes(std::int64_t bytes);
 
 } // namespace bubblescope

@@ -16,6 +16,19 @@ bool allowedInXml(char32_t code) {
 
 } // namespace
 
+std::string formatThreeDigits(double number) {
+    const double size = std::abs(number);
+    return fmt::format("{:.{}f}", number, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+}
+
+std::string formatThousands(double number) {
+    constexpr std::array<std::string_view, 5> kSuffixes{"", "k", "M", "G", "T"};
+    std::size_t suffix = 0;
+    for (; std::abs(number) >= 999.5 && suffix + 1 < kSuffixes.size(); number /= 1000)
+        ++suffix;
+    return formatThreeDigits(number).append(kSuffixes[suffix]);
+}
+
 std::string formatPercent(double fraction, int decimals) {
     const bool over_whole = std::abs(fraction) > 1.0005; // three digits are enough
     return fmt::format("{:.{}f} %", 100 * fraction, over_whole ? 0 : decimals);

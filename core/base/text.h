@@ -59,6 +59,12 @@ template <class Number, class... Format>
     return lower;
 }
 
+/// Formats a number below 1000 with three significant digits: "1.23", "12.3", "123".
+[[nodiscard]] std::string formatThreeDigits(double number);
+
+/// Formats a number with three significant digits and a suffix for thousands: "512", "731k", "1.20M".
+[[nodiscard]] std::string formatThousands(double number);
+
 /// Formats a fraction as a percentage: "12.3 %".
 [[nodiscard]] std::string formatPercent(double fraction, int decimals = 1);
 

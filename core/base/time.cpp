@@ -74,8 +74,7 @@ std::string formatTime(TimeNs time) {
     // 999.96 us would be printed as "1000 us": a value that rounds up to the next unit is printed in that unit.
     constexpr double kRoundsUp = 999.5;
     const auto in = [&](double unit, std::string_view name) {
-        const double size = magnitude / unit;
-        return fmt::format("{:.{}f} {}", static_cast<double>(ns) / unit, size < 9.995 ? 2 : size < 99.95 ? 1 : 0, name);
+        return fmt::format("{} {}", formatThreeDigits(static_cast<double>(ns) / unit), name);
     };
     return magnitude < kRoundsUp * 1e3 ? in(1e3, "us") : magnitude < kRoundsUp * 1e6 ? in(1e6, "ms") : in(1e9, "s");
 }

@@ -214,7 +214,7 @@ TEST(ConvertCommand, WritesAStepAsExecutionTraces) {
     EXPECT_NE(unknown.err.find("Every transfer has 1 byte;"), std::string::npos) << unknown.err;
     const std::string job = (dataDir() / "recordings/torch-recorded/1f1b_dp2_pp2_mb4").string();
     const ProgramResult stated = runProgram({"convert", job, "--to", "chakra", folder.file("job")});
-    EXPECT_NE(stated.err.find("Every transfer has 4.000 KiB, the usual size in the trace"), std::string::npos)
+    EXPECT_NE(stated.err.find("Every transfer has 4.00 KiB, the usual size in the trace"), std::string::npos)
         << stated.err;
     EXPECT_EQ(runProgram({"convert", smallTrace(), folder.file("a.json"), "--transfer-bytes", "1"}).exit_code, 2);
     EXPECT_EQ(runProgram({"convert", smallTrace(), "--to", "chakra", folder.file("none")}).exit_code, 3);

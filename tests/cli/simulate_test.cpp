@@ -185,7 +185,7 @@ TEST(MemoryCommand, GivesEveryRanksParts) {
 
     const auto text = with({"--memory-budget", "300MiB", "--fail-on", "over-budget"});
     EXPECT_EQ(text.exit_code, 1);
-    EXPECT_THAT(text.out, HasSubstr("Rank 0 exceeds 300.000 MiB from F1.0 on"));
+    EXPECT_THAT(text.out, HasSubstr("Rank 0 exceeds 300 MiB from F1.0 on"));
     EXPECT_EQ(with({"--memory-budget", "1GiB", "--fail-on", "over-budget"}).exit_code, 0);
     EXPECT_EQ(with({"--memory-budget", "much"}).exit_code, 2);
     EXPECT_EQ(runProgram({"memory", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4"}).exit_code, 2);

@@ -157,8 +157,9 @@ void addPlanTable(Document& document, const plan::Problem& problem, const plan::
 }
 
 void addBestLines(Document& document, const plan::Problem& problem, const Plan& best) {
-    document.line(fmt::format("Best: {} per step, {:.0f} tokens/s ({:.0f} per device), MFU {}", formatTime(best.step),
-                              best.tokens_per_second, best.tokens_per_second / problem.cluster.devices,
+    document.line(fmt::format("Best: {} per step, {} tokens/s ({} per device), MFU {}", formatTime(best.step),
+                              formatThousands(best.tokens_per_second),
+                              formatThousands(best.tokens_per_second / problem.cluster.devices),
                               formatPercent(best.mfu)));
     std::vector<std::string> parts;
     for (const StepPart& part : kStepParts) {

@@ -1,4 +1,5 @@
 #include "core/base/diagnostic.h"
+#include "core/base/text.h"
 #include "core/base/time.h"
 
 #include <gtest/gtest.h>
@@ -39,6 +40,14 @@ TEST(Time, FormatsInTheUnitThatFits) {
     EXPECT_EQ(formatTimeDelta(TimeNs{12'000}), "+12.0 us");
     EXPECT_EQ(formatTimeDelta(TimeNs{-3}), "-3 ns");
     EXPECT_EQ(formatTimeDelta(TimeNs{0}), "0 ns");
+}
+
+TEST(Text, ShowsThreeDigitsOfLargeNumbers) {
+    EXPECT_EQ(formatThousands(512), "512");
+    EXPECT_EQ(formatThousands(999.6), "1.00k");
+    EXPECT_EQ(formatThousands(11'422), "11.4k");
+    EXPECT_EQ(formatThousands(730'982), "731k");
+    EXPECT_EQ(formatThousands(-1'204'000), "-1.20M");
 }
 
 TEST(Error, TextNamesPlaceMessageAndHint) {

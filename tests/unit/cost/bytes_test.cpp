@@ -37,9 +37,10 @@ TEST(Bytes, BandwidthsInBytesAndBits) {
 TEST(Bytes, AreShownInTheUnitThatFits) {
     EXPECT_EQ(formatBytes(0), "0 B");
     EXPECT_EQ(formatBytes(1023), "1023 B");
-    EXPECT_EQ(formatBytes(1536), "1.500 KiB");
-    EXPECT_EQ(formatBytes(80LL << 30), "80.000 GiB");
-    EXPECT_EQ(formatBytes(-2048), "-2.000 KiB");
+    EXPECT_EQ(formatBytes(1536), "1.50 KiB");
+    EXPECT_EQ(formatBytes(80LL << 30), "80.0 GiB");
+    EXPECT_EQ(formatBytes((1LL << 20) - 1), "1.00 MiB");
+    EXPECT_EQ(formatBytes(-2048), "-2.00 KiB");
 }
 
 } // namespace

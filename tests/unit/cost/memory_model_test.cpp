@@ -109,7 +109,7 @@ TEST(MemoryModel, NamesTheFirstOpBeyondTheBudget) {
     EXPECT_EQ(problems[1].rank, Rank{1});
     EXPECT_EQ(problems[1].index, 2U);
     EXPECT_EQ(problems[1].message.text(),
-              "starting with F2.0 on rank 1, memory use exceeds 1.221 KiB; the peak is 1.270 KiB");
+              "starting with F2.0 on rank 1, memory use exceeds 1.22 KiB; the peak is 1.27 KiB");
 }
 
 TEST(MemoryModel, CurvesReachThePeakAndEndWhereTheyBegan) {
