@@ -23,7 +23,8 @@ struct LoweringRequest {
 
     [[nodiscard]] static std::vector<std::string> runtimeNames();
     [[nodiscard]] bool wanted() const { return !lower.empty(); }
-    /// Flavor of the framework's schedules if it runs no others (empty if they have none); nullopt if it runs any order.
+    /// Flavor of the framework's schedules if it runs no others (empty if they have none); nullopt if it runs any
+    /// order.
     [[nodiscard]] std::optional<std::string> ownFlavor() const;
     /// Selects the framework's own order of a family if no flavor is specified.
     void chooseFlavor(ScheduleSpec& spec) const;
