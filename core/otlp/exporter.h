@@ -24,7 +24,7 @@ struct Collector {
     bool takes_metrics = true;
 
     /// Parses "http://HOST[:PORT][/PATH]" or "HOST[:PORT]"; the default port is 4318. If PATH ends with /v1/traces or
-    /// /v1/metrics, the collector receives only these. `headers` is the value of OTEL_EXPORTER_OTLP_HEADERS,
+    /// /v1/metrics, it receives only traces or only metrics. `headers` is the value of OTEL_EXPORTER_OTLP_HEADERS,
     /// "NAME=VALUE,…" with URL encoding. Errors: Usage, also for https; they do not contain the values of headers,
     /// which may be secret.
     [[nodiscard]] static Result<Collector> parse(std::string_view url, std::string_view headers = {});
@@ -55,7 +55,7 @@ public:
     /// Returns the failures and warnings since the last call. Each kind is returned only once: a reason for no reply,
     /// or a signal with the code of the reply.
     [[nodiscard]] std::vector<Error> takeProblems();
-    /// Waits until everything is sent, but at most `longest`. Returns the number of Telemetry objects left.
+    /// Waits until everything is sent, but for at most `longest`. Returns the number of Telemetry objects left.
     std::size_t finish(std::chrono::milliseconds longest);
     /// Number of Telemetry objects that were dropped because the queue was full.
     [[nodiscard]] std::size_t dropped() const;

@@ -56,7 +56,7 @@ struct Pipeline {
     std::vector<int> layers; ///< by rank
 };
 
-/// Stores generated orders for layouts that share an order. Thread-safe.
+/// Caches generated orders, because several layouts can share one. Thread-safe.
 class OrderStore;
 
 /// Estimates the step time and memory of layouts for one problem. Thread-safe.
@@ -71,10 +71,10 @@ public:
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;
 
-    /// Lower bound of the step time for any order of ops on this pipeline: the busiest rank's work, the first
+    /// Lower bound on the step time of any order of ops on this pipeline: the busiest rank's work, the first
     /// micro-batch's path to it, the last gradient's path from it unless backwards are split, and the end of the step.
     [[nodiscard]] double bound(const Pipeline& pipeline, const Layout& layout) const;
-    /// Lower bound, for any order, of the highest memory on any rank: model states and one micro-batch's activations.
+    /// Lower bound, for any order, on the highest memory of any rank: model states and one micro-batch's activations.
     [[nodiscard]] std::int64_t memoryBound(const MemoryModel& memory, const Layout& layout, Placement placement) const;
 
     /// Errors: Usage if the family has no order for this layout.

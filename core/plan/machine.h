@@ -59,8 +59,8 @@ struct Links {
     [[nodiscard]] double send(double bytes) const { return latency + bytes / rate; }
 };
 
-/// Links of the groups in a layout. A group within one host uses the links of the host, all other groups use the
-/// network; a ring with n ranks per host uses n adapters per host.
+/// Links of the groups in a layout. A group within one host uses the host's links; all other groups use the network,
+/// where a ring with n ranks per host uses n adapters per host.
 [[nodiscard]] Links tensorLinks(const Cluster& cluster, const Layout& layout);
 [[nodiscard]] Links contextLinks(const Cluster& cluster, const Layout& layout);
 /// Links between the ranks that hold the same non-expert weights (dp and cp).

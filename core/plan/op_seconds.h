@@ -10,9 +10,9 @@ namespace bubblescope::plan {
 struct Seconds {
     double compute = 0;
     double recompute = 0; ///< repeated forwards, including their communication
-    double tensor = 0;    ///< exposed communication of tensor parallelism
-    double context = 0;   ///< exposed communication of context parallelism
-    double experts = 0;   ///< exposed communication of expert parallelism
+    double tensor = 0;    ///< exposed tensor-parallel communication
+    double context = 0;   ///< exposed context-parallel communication
+    double experts = 0;   ///< exposed expert-parallel communication
     double shards = 0;    ///< exposed communication of weights and gradients per micro-batch, with ZeRO 2 and 3
 
     [[nodiscard]] double all() const { return compute + recompute + tensor + context + experts + shards; }
@@ -39,8 +39,8 @@ struct OpSeconds {
 ///   dimension. The product's two gradients are products of the same size. A rank's experts run as one grouped product,
 ///   in which d is at most an expert's number of tokens.
 /// - Fused causal attention: half of 4·T·s·h/t FLOPs in the forward, 2.5 times as many in the backward. Unfused: two
-///   products over the full square, and accesses to 12 bytes per score in the forward, 16 in the backward.
-/// - Element-wise ops (norms, residuals, the activation, rotations of Q and K) last as long as their memory accesses.
+///   products over the full square, and 12 bytes accessed per score in the forward, 16 in the backward.
+/// - Element-wise ops (norms, residuals, the activation, rotations of Q and K) take as long as their memory accesses.
 ///   Their backward takes 1.5 times as long.
 /// - Tensor parallelism: an all-gather before attention and the MLP, and a reduce-scatter after each, of T·h elements
 ///   in both passes.
@@ -126,7 +126,7 @@ struct RankParameters {
 };
 
 /// `once` is the rank's time for one micro-batch. The data-parallel communication overlaps with this time, except for
-/// the communication of the last of the rank's `layers`.
+/// that of the rank's last layer (of `layers`).
 [[nodiscard]] StepEnd stepEnd(const RankParameters& parameters, const OpSeconds& once, int layers, const Layout& layout,
                               const Cluster& cluster);
 

@@ -38,8 +38,8 @@ struct SearchResult {
     std::size_t too_large = 0;            ///< number of layouts that do not fit, according to the bound or the order
     std::size_t ruled_out = 0;            ///< number of layouts with a lower bound above the step time of the last plan
     std::optional<TimeNs> ruled_out_from; ///< the smallest of these lower bounds
-    TimeNs bound{0};                      ///< lower bound of the step time of all layouts, even those that do not fit
-    std::int64_t least_memory = 0;        ///< lower bound of the smallest layout's memory, if nothing fits
+    TimeNs bound{0};                      ///< lower bound on the step time of all layouts, even those that do not fit
+    std::int64_t least_memory = 0;        ///< lower bound on the smallest layout's memory, if nothing fits
 };
 
 /// Lists all layouts of a space for which tp divides the heads and fits within a host, pp, vpp and the split divide the

@@ -54,7 +54,7 @@ struct Condition {
     [[nodiscard]] bool holds(const Cell& cell) const;
 };
 
-/// A table that SQL queries can read. Column 0 is "id", the number of the row. Use from one thread at a time.
+/// A table that SQL queries can read. Column 0 is "id", the row number. Use from one thread at a time.
 class Relation {
 public:
     Relation(std::string name, std::vector<Column> columns) : name_(std::move(name)), columns_(std::move(columns)) {}

@@ -12,7 +12,7 @@ namespace bubblescope::query {
 struct Subject {
     const Run& run;
     const RunReport* report = nullptr;            ///< null without a pipeline; tables about pipelines are then empty
-    std::shared_ptr<const GpuWork> gpu = nullptr; ///< work of the devices; null if it has not been computed
+    std::shared_ptr<const GpuWork> gpu = nullptr; ///< device work; null if it has not been computed
 };
 
 } // namespace bubblescope::query

@@ -118,7 +118,7 @@ protected:
     [[nodiscard]] static OfTrack factIn(Of of) {
         return static_cast<OfTrack>(static_cast<int>(of) - static_cast<int>(Of::Facts));
     }
-    /// Removes and returns the conditions on columns that `wanted` selects.
+    /// Removes the conditions on the columns selected by `wanted`, and returns them.
     template <class Wanted>
     [[nodiscard]] std::vector<Condition> take(std::vector<Condition>& conditions, const Wanted& wanted) const {
         std::vector<Condition> taken;

@@ -37,18 +37,18 @@ struct OpFault {
     bool twice = false; ///< true if the op was recorded twice, false if it is missing
 };
 
-/// Creates the report on a skipped step ("incomplete-step"). The reason is, for example, the text of opFault().
+/// Creates the report on a skipped step ("incomplete-step"). The reason can come from opFault().
 [[nodiscard]] Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason);
 [[nodiscard]] Sentence opFault(Rank rank, const Op& op, bool twice);
 /// Parses the fault from a report created by incompleteStep(); nullopt for other problems.
 [[nodiscard]] std::optional<OpFault> opFaultOf(const Diagnostic& problem);
 
 /// Assembles the complete steps, in order. In a complete step, each chunk of a pipeline has one forward per sequence
-/// slice and micro-batch, and either one backward or one each for the input and the weights. If the entire trace has no
-/// backwards, none are required. Other steps are counted in the log and omitted. With two pipelines, each micro-batch
-/// belongs to one of them, or to both if each pipeline numbers its micro-batches from 0. Ops of a rank never overlap in
-/// the result, except the halves of a pair: the later op is shortened and counted. Errors: Input if no step is
-/// complete.
+/// slice and micro-batch, and either one backward or an input gradient and a weight gradient. If the entire trace has
+/// no backwards, none are required. Other steps are counted in the log and omitted. With two pipelines, each
+/// micro-batch belongs to one of them, or to both if each pipeline numbers its micro-batches from 0. Ops of a rank
+/// never overlap in the result, except the halves of a pair: the later op is shortened and counted. Errors: Input if no
+/// step is complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 

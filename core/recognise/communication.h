@@ -19,11 +19,11 @@ enum class WorkKind : std::uint8_t {
 /// Kernels of one library that move data between ranks, identified by their names.
 struct CommunicationFamily {
     std::string_view library; ///< "NCCL", "DeepEP"
-    /// Part of the name, in lower case and without '_', '-' and blanks. With `word`, the match must be at the start of
-    /// a word.
+    /// Part of the name, in lower case and without '_', '-' or spaces. With `word`, the match must be at the start of a
+    /// word.
     std::string_view part;
     bool word = false;
-    /// Names that contain one of these parts (separated by blanks) do not match.
+    /// Names that contain one of these parts (separated by spaces) do not match.
     std::string_view unless = {};
     WorkKind kind = WorkKind::Collective;
 };
@@ -38,7 +38,7 @@ struct CommunicationKernel {
     std::string_view call; ///< "allreduce", "alltoall", "sendrecv" …; empty if the name does not contain it
 };
 
-/// Removes the part of a name that differs between calls: names in HCCL end with group and number, as in
+/// Removes the part of a name that differs between calls: HCCL's names end with a group and a number, as in
 /// "hcom_allReduce__123_0_1".
 [[nodiscard]] std::string_view withoutCallNumber(std::string_view name);
 

@@ -36,7 +36,7 @@ struct RankBlocks {
 };
 
 /// Divides a rank's events into blocks. Omits blocks that are very short compared with others (buffer creation, storing
-/// of results), because they are not ops. Also omits forwards that need no gradient, if the trace identifies them.
+/// results), because they are not ops. Also omits forwards that need no gradient, if the trace identifies them.
 [[nodiscard]] RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank);
 
 /// The kinds of the blocks as a string such as "FFBFBB".
@@ -56,7 +56,7 @@ struct CutStep {
 struct StepCuts {
     std::vector<CutStep> steps;
     std::string evidence;  ///< description of how the steps were found, for display
-    double regularity = 1; ///< similarity of the first rank's communication in different steps; 1 for a single step
+    double regularity = 1; ///< similarity of the first rank's communication between steps; 1 for a single step
 };
 
 /// Divides the blocks of a pipeline's ranks into steps: at the profiler's marks if every rank has them (`marks`, one

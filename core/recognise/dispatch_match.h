@@ -9,12 +9,12 @@
 
 namespace bubblescope {
 
-/// Describes ranks that chose their ops by readiness, see RankDispatch.
+/// Describes ranks that chose their ops by readiness (see RankDispatch).
 struct DispatchMatch {
     DispatchRule rule = DispatchRule::Ready;
     Schedule hint;
     std::int64_t choices = 0;         ///< number of times that a rank started an op
-    std::int64_t explained = 0;       ///< number of choices that match the rule, given inputs that had surely arrived
+    std::int64_t explained = 0;       ///< number of choices that match the rule, given inputs certain to have arrived
     std::int64_t moved = 0;           ///< number of choices that differ from the next op in the hint
     std::int64_t moved_explained = 0; ///< number of moved choices that match the rule
 };

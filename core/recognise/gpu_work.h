@@ -42,7 +42,7 @@ private:
 /// The device work that the host launched, and its launches, linked by the correlation ids that CUPTI and similar
 /// libraries record. If the launching calls were not recorded (for most of a process's work), the operator with the
 /// kernels' external id is used as the launch. Transfers between ranks (communication.h) are stored separately, because
-/// they include waiting time. Nevertheless, the device is not idle during transfers.
+/// they include waiting time. Transfers do not count as device idle time.
 class GpuWork {
 public:
     struct Span {
@@ -91,7 +91,7 @@ public:
     };
 
     /// The span from the first start to the last end of the work that a process's `threads` launched in [from, to],
-    /// without transfers between ranks. Files from Kineto have a single process (`process` is then 0); exports from
+    /// excluding transfers between ranks. Files from Kineto have a single process (`process` is then 0); exports from
     /// Nsight Systems may have several. None if nothing was launched.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
                                                  const Threads& threads) const;

@@ -19,8 +19,8 @@ struct MatchNumbers {
 /// same op ran before. Marks are hints. If the marks of a rank are missing, repeated or shifted relative to other
 /// ranks, its steps are derived from the recurrence of its ops and matched to the other ranks by time (problem
 /// "step-marks"). Ops without a recorded micro-batch are numbered in order: the k-th forward of a chunk in a step is
-/// that of micro-batch k. Without marks, such a step ends with its optimizer, or otherwise after the backward of every
-/// forward of the first rank.
+/// that of micro-batch k. Without marks, such a step ends with its optimizer, or otherwise once the first rank has run
+/// a backward for each of its forwards.
 [[nodiscard]] MatchNumbers numberMatches(const RecognitionRule& rule, const RuleMatches& matches,
                                          const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                          DiagnosticLog& log);

@@ -23,7 +23,7 @@ struct ScheduleMatch {
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule, starting with the
-/// recorded one. May include families that have no order of these sizes, because this is known only after trying to
+/// recorded one. May include families that have no order for these sizes, because this is known only after trying to
 /// generate one.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 

@@ -29,7 +29,7 @@ struct MeshNumbers {
 /// The numbering of global ranks.
 struct Mesh {
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
-    std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest first
+    std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest-varying first
     bool expert_outside_tensor = false; ///< true to spread experts over ranks with equal tensor rank, as in Megatron
 
     /// The coordinates of a global rank; nullopt outside of the mesh.

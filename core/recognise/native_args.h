@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-/// Records in native files (core/timeline/trace_names.h), parsed from named values of any source: a loaded trace, or a
-/// stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
+/// Records in native files (core/timeline/trace_names.h), parsed from named values from any source: a loaded trace, or
+/// a stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
 namespace bubblescope {
 
 /// The rank that owns a track, parsed from the name of its process.

@@ -47,7 +47,7 @@ struct ProfilerMarks {
 /// The receive that ended last among the receives posted in [from, to].
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
-/// Parses the number of layers per stage from a text such as "0:4,7:4"; empty if the text is malformed.
+/// Parses the number of layers per stage from a string such as "0:4,7:4"; empty if it is malformed.
 [[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
 /// Reports files whose rank ranksOfFiles() guesses. Returns true if there are such files.

@@ -68,7 +68,7 @@ public:
         if (!in.done()) return damagedExtract(i);
         return value;
     }
-    /// Records that the i-th file is damaged.
+    /// Records that the i-th file is corrupt.
     [[nodiscard]] Error damagedExtract(std::uint32_t i);
     /// True if a value in any extract could not be read. Data that was reported as missing may then exist.
     [[nodiscard]] bool isDamaged() const { return damaged_; }
@@ -109,7 +109,7 @@ template <class Value, class... Query>
     return true;
 }
 
-/// For files that are extracts, returns the stored values. Errors: those of the extractor, Input for a damaged extract,
+/// For files that are extracts, returns the stored values. Errors: those of the extractor, Input for a corrupt extract,
 /// and Cancelled.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(RawTrace& raw, const Extractor<Value, Query...>& extractor,

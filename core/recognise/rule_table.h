@@ -62,13 +62,13 @@ struct RulesFile {
     std::vector<LaneRule> lanes;      ///< the kinds of tracks and kernels
 };
 
-/// Parses rules from a JSON document; `file` is the name for messages. Error: Input, with file, position and problem.
+/// Parses rules from a JSON document; `file` is its name in messages. Error: Input, with file, position and problem.
 [[nodiscard]] Result<RulesFile> rulesFrom(std::string_view text, const std::string& file);
 
 /// Reads rules from a JSON file. Errors: as for rulesFrom(); also if the file cannot be read.
 [[nodiscard]] Result<RulesFile> readRules(const std::string& file);
 
-/// A key that differs for rules with different matches.
+/// A key that differs between rules with different matches.
 [[nodiscard]] std::string keyOf(const RecognitionRule& rule);
 
 /// The built-in rules, in the order in which they are tried.

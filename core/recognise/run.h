@@ -40,7 +40,7 @@ struct Explanation {
     std::string source = "annotations";
     /// 0 … 1. For named ops: fraction of steps that ran in the schedule's order (for a custom schedule: in the order
     /// of the first step). If inferred: how well the schedule explains order, transfers and times, divided by the
-    /// number of equally good schedules, see ScheduleFit. Values from 0.8 are reliable; below 0.5 no schedule is
+    /// number of equally good schedules, see ScheduleFit. Values of 0.8 or more are reliable; below 0.5 no schedule is
     /// returned.
     double confidence = 1;
     std::vector<std::string> evidence; ///< sentences
@@ -62,9 +62,9 @@ struct LoadOptions {
     /// observed order is compared only with this schedule. If ops are not annotated, it also maps blocks to ops.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
-    /// If not 0, reads only this many unpacked bytes in total from the beginnings of all files, which contain the first
-    /// steps. Data that is missing only because of this limit is listed among the problems. Files that can only be read
-    /// completely are unusable.
+    /// If not 0, reads only this many uncompressed bytes in total, from the start of each file, where the first steps
+    /// are. Data that is missing only because of this limit is listed among the problems. Files that can only be read
+    /// as a whole are unusable.
     std::uint64_t first_bytes = 0;
 };
 
@@ -102,7 +102,7 @@ struct Run {
 };
 
 /// Loads files (or every trace file below a directory), merges them into one trace and recognises its pipeline. Formats
-/// are detected from the content; compressed files are decompressed. Partly damaged input is loaded as far as possible,
+/// are detected from the content; compressed files are decompressed. Partly corrupt input is loaded as far as possible,
 /// and problems are listed in Run::problems. Errors: Input, with file and position, if nothing usable remains or no
 /// pipeline op is found; Cancelled if `control.stop` was requested.
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,

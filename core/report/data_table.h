@@ -52,7 +52,7 @@ private:
     std::string bytes_;
     std::vector<std::int64_t> ends_{0};
     std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
-    std::int32_t latest_ = -1; ///< index of the last string, because consecutive rows often have equal strings
+    std::int32_t latest_ = -1; ///< index of the string added last; consecutive rows often have the same string
 };
 
 /// Bits, starting with the lowest bit of each byte.
@@ -165,9 +165,9 @@ private:
     std::vector<DataColumn> columns_;
 };
 
-/// Writes a table as CSV (RFC 4180 with line ends "\n"): first the column names, then the rows. Lines are written one
-/// at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are empty
-/// cells, and strings are quoted by csvCell().
+/// Writes a table as CSV (RFC 4180 with "\n" line endings): first the column names, then the rows. Lines are written
+/// one at a time, because tables of ops have millions of rows. Times are integer nanoseconds, as in JSON; nulls are
+/// empty cells, and strings are quoted by csvCell().
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
 /// Writes a table as a JSON list of objects, one per line.

@@ -23,7 +23,7 @@ enum class Reader : std::uint8_t {
     People,   ///< text, HTML pages and the app
     Text,     ///< only text on a terminal
     Page,     ///< only HTML pages, in place of a part for Text
-    Programs, ///< only JSON, which contains all data even if people see only a part
+    Programs, ///< only JSON, which contains all data even if people see only part of it
 };
 
 // ---- Tables ----------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ struct Finding {
     Value data;
 };
 
-/// People see the first findings and the number of the others; programs receive all of them.
+/// People see the first findings and the number of others; programs receive all of them.
 struct Findings {
     static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on a screen of text
 

@@ -38,7 +38,7 @@ inline constexpr std::array kStyles{kHeadingStyle, kSeriousStyle, kWarningStyle,
 /// Returns `text`; if it is longer than `most` characters, it is truncated to this length, including a final "…".
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
 
-/// Returns `head`, followed by `text` wrapped at blanks into lines of at most `width` characters; all lines but the
+/// Returns `head`, followed by `text` wrapped at spaces into lines of at most `width` characters; all lines but the
 /// first are indented by the length of `head`. The result ends with a newline.
 [[nodiscard]] std::string wrapped(std::string_view head, std::string_view text, std::size_t width = kTextWidth);
 

@@ -19,7 +19,7 @@ struct ZoomTimeline {
     };
     struct Item {
         std::size_t kind = 0; ///< index in `kinds`
-        std::string name;     ///< label that is drawn into the item if it fits
+        std::string name;     ///< label drawn inside the item if it fits
         TimeNs start{0};
         TimeNs length{0};
     };

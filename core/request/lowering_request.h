@@ -15,7 +15,7 @@ struct LoweringRequest {
     /// One of runtimeNames(); if empty, uses the actions in the file, if there are any.
     std::string lower;
     bool defer_receives = false;
-    std::optional<int> receives_ahead; ///< maximum number of ops by which a receive is early; none = as in PyTorch
+    std::optional<int> receives_ahead; ///< receives are posted at most this many ops early; none = as in PyTorch
     std::optional<int> max_active_stages;
     std::string unshard_lookahead; ///< "full", "auto" or one number per rank, separated by commas; empty = full
     std::optional<int> max_outstanding_sends;

@@ -23,14 +23,14 @@ namespace bubblescope {
 
 /// The user's options for the cost of transfers, except for latency.
 struct TransferRequest {
-    TransferModel stated;                       ///< excludes links, and gradient_bytes if that is specified
+    TransferModel stated;                       ///< excludes links, and also gradient_bytes if specified
     std::optional<std::int64_t> gradient_bytes; ///< the default is stated.activation_bytes
     std::string links;                          ///< path of a file; empty = none
 
     bool eager_sends = false; ///< small sends complete early, so that sizes matter even if transmission takes no time
 
-    /// `pp` is the number of ranks that may occur in a file of links. `timed` means that transfers take time for
-    /// another reason, such as latency. Rejects options without effect. Errors: Usage, Input.
+    /// `pp` is the number of ranks that may occur in a links file. `timed` means that transfers take time for another
+    /// reason, such as latency. Rejects options without effect. Errors: Usage, Input.
     [[nodiscard]] Result<TransferModel> model(int pp, bool timed) const;
 };
 
@@ -59,7 +59,7 @@ struct ScheduleRequest {
     std::optional<TimeNs> all_reduce; ///< added to the times of F and I, see CostModel::all_reduce
     std::string stage_times;          ///< path of a file; empty = none
     std::string op_times;             ///< path of a file; empty = none
-    std::string slice_cut;            ///< name of a SliceCut; empty = all slices take equally long
+    std::string slice_cut;            ///< name of a SliceCut; empty = all slices take the same time
     double attention = 0;             ///< used with slice_cut, see sliceParts()
     TransferRequest transfers;
 

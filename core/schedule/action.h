@@ -28,7 +28,7 @@ enum class ActionKind : std::uint8_t {
     ReduceGrad,
     WaitReduceGrad,
     // The following actions do not exist in PyTorch; they concern the activations that F keeps for its backward.
-    Offload,     ///< starts to copy the activations to the host or to another rank; their memory is free after the copy
+    Offload,     ///< starts to copy the activations to the host or to another rank, which frees their memory
     WaitOffload, ///< waits until this copy has ended
     Reload,      ///< starts to copy the activations back after the offload has ended; the backward waits for this copy
     Recompute,   ///< recomputes the activations, because F kept only its input
@@ -42,7 +42,7 @@ struct Action {
     std::int32_t op = -1;      ///< for Compute: index of the op, or of a pair's first op, in the rank's list
     ActionKind kind = ActionKind::Compute;
     bool grouped = false;   ///< true if this send or receive is posted in the same call as the next action
-    std::int16_t peer = -1; ///< for Offload: the rank that stores the activations; -1 is the host
+    std::int16_t peer = -1; ///< for Offload: the rank that stores the activations; -1 for the host
 
     friend bool operator==(const Action&, const Action&) = default;
 };

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// A problem with the actions of a rank that are not ops.
+/// A problem with a rank's actions other than ops.
 struct ActionProblem {
     std::string_view kind; ///< "transfer", "wait", "weights" or "activations"
     Rank rank;
@@ -64,7 +64,7 @@ private:
 
 /// Reports every transfer whose end is missing or on the wrong side of its op, every wait without a send, and every op
 /// whose weights were not gathered. PyTorch does not check most of this, so the job would hang or fail. If a file
-/// contains no actions of a kind, the program that runs it inserts them: a list without sends and receives, without
+/// contains no actions of some kind, the program that runs it inserts them: a list without sends and receives, without
 /// waits, or without UNSHARD is not a problem. Sorted by rank and by action. Linear in the number of actions.
 [[nodiscard]] std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered);
 

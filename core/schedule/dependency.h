@@ -18,7 +18,7 @@ using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no producer of this kind
 inline constexpr OpIndex kMissingOp = -2; ///< the op needs a producer that the schedule does not contain
 
-/// Limits the memory that is allocated for a damaged file.
+/// Limits the memory that is allocated for a corrupt file.
 inline constexpr int kMaxSequenceSlices = 4096;
 
 /// The ops that an op waits for, except for the previous op on its rank.

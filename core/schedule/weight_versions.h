@@ -25,13 +25,13 @@ struct WeightVersions {
     /// By rank: the maximum number of versions that are stored simultaneously.
     std::vector<int> held;
 
-    /// Maximum number of updates between the weights that a gradient is based on and those that it changes.
+    /// Maximum number of updates between the weights that produced a gradient and those to which it is applied.
     [[nodiscard]] int delay(Stage stage) const;
 };
 
 /// Forwards use the newest weights of their rank if the order is that of PipeDream with weight stashing. In all other
-/// orders, all micro-batches of an update use the same version on all ranks: the newest one that each rank has when it
-/// starts with these micro-batches. Errors: Input, if ranks update after different micro-batches or out of order.
+/// orders, all micro-batches of an update use the same version on all ranks: the newest one that every rank has when it
+/// starts these micro-batches. Errors: Input, if ranks update after different micro-batches or out of order.
 [[nodiscard]] Result<WeightVersions> weightVersions(const Schedule& schedule);
 
 } // namespace bubblescope

@@ -44,7 +44,7 @@ struct StepAnalysis {
     /// Typical time per kind of op, from which the closed form is computed. If the form's makespan would exceed the
     /// step's duration, the times are scaled down to match.
     OpTimes typical;
-    std::optional<ClosedForm> form; ///< exact form, and at most as long as the step; none if the schedule has none
+    std::optional<ClosedForm> form; ///< exact form, at most as long as the step; none if the schedule has none
     std::optional<TimeNs> at_least; ///< lower bound on the wall time at these op times, if there is no exact form
     std::string form_note;          ///< reason why there is no exact form; empty if there is one
     bool positions_known = false;   ///< false if theory only provides totals; RankAccount::expected is then meaningless

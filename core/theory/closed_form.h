@@ -10,8 +10,8 @@
 
 namespace bubblescope {
 
-/// Theoretical bubbles and makespan of a schedule at these costs: the closed form of its family if one covers them,
-/// otherwise orderBound(), with the reason in `note`. Includes peaks and published forms if they are known.
+/// Theoretical bubbles and makespan of a schedule at these costs: the closed form of its family if one covers these
+/// costs, otherwise orderBound(), with the reason in `note`. Includes peaks and published forms if they are known.
 /// Thread-safe. Errors: Input if the schedule is invalid or deadlocks; Usage if `costs` do not match it.
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 
@@ -20,7 +20,7 @@ namespace bubblescope {
 /// the schedule is invalid or deadlocks; Usage if `costs` contain times of single ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
-/// A family's closed form as symbols: p, m, v, k slices of a sequence, the rank s, the op times t_f, t_b = t_i + t_w
+/// A family's closed form in symbols: p, m, v, k slices of a sequence, the rank s, the op times t_f, t_b = t_i + t_w
 /// and t_fb (an overlapped pair), and the latency c of a transfer.
 struct FamilyForm {
     struct AtPosition {

@@ -107,7 +107,7 @@ private:
     std::vector<std::vector<Optimizer>> optimizers_; ///< per rank
 };
 
-/// All non-empty bubbles inside a step's pipeline window, sorted by rank and start. If ops overlap, as in damaged
+/// All non-empty bubbles inside a step's pipeline window, sorted by rank and start. If ops overlap, as in corrupt
 /// traces, the overlap is counted once. O(ops).
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 

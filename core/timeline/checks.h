@@ -53,7 +53,7 @@ enum class CheckedTensor : std::uint8_t {
 
 /// Name in records and messages, such as "output" or "input gradient".
 [[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
-/// Inverse of tensorName(); also accepts dashes in place of blanks.
+/// Inverse of tensorName(); also accepts hyphens in place of spaces.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
 /// The subject of a check.
@@ -77,7 +77,7 @@ enum class CheckOutcome : std::uint8_t {
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or cannot be repeated
     Transient,  ///< repeated on the same rank, and both repetitions agree
-    Device,     ///< this rank deviates again, another rank does not: this rank's hardware is suspect
+    Device,     ///< this rank deviates again but another does not: this rank's hardware is suspect
     Everywhere, ///< repetitions on other ranks also deviate from each other: the code is not deterministic
 };
 
@@ -164,7 +164,7 @@ template <class Record>
     return {record.replica, record.rank, record.tensor_rank};
 }
 
-/// Hardware of a rank. Fields that are missing in the trace are empty.
+/// Hardware of a rank. Fields that are missing from the trace are empty.
 struct CheckedDevice {
     std::string host;
     std::string device; ///< such as "GPU-3f…", which identifies a GPU across restarts

@@ -5,7 +5,7 @@
 namespace bubblescope::colours {
 
 // Fill colours of ops on light backgrounds, used both in the app's light theme and in exported drawings. The colours
-// differ in hue and lightness, so that colour-blind readers and greyscale prints can distinguish them.
+// differ in hue and lightness, so that they can be told apart by colour-blind readers and in greyscale prints.
 inline constexpr const char* kForward = "#2f6db5";
 inline constexpr const char* kBackward = "#f0b13c";
 inline constexpr const char* kBackwardInput = "#d9642f";
@@ -30,7 +30,7 @@ struct Rgb {
 /// Parses "#rrggbb".
 [[nodiscard]] Rgb parseRgb(std::string_view text);
 
-/// Mixes two colours, where `share` is the fraction of `to`.
+/// Mixes two colours; `share` is the fraction of `to`.
 [[nodiscard]] Rgb mixed(const Rgb& from, const Rgb& to, double share);
 
 /// True if black text is more readable than white text on the background `ground`: its relative luminance (WCAG) is

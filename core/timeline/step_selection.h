@@ -22,7 +22,7 @@ enum class SetAside : std::uint8_t {
     None,    ///< the step is included
     WarmUp,  ///< at the start of the run and clearly longer than the steps that follow
     Outlier, ///< clearly longer or shorter than the adjacent steps
-    NotAsked ///< the user has requested other steps
+    NotAsked ///< the user requested other steps
 };
 
 /// Name in output documents: "taken", "warm-up", "outlier", "not-asked".

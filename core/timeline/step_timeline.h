@@ -21,7 +21,7 @@ struct OpDetails {
     friend bool operator==(const OpDetails&, const OpDetails&) = default;
 };
 
-/// An op and the interval in which it occupied its rank's compute stream, without waits for inputs. Both halves of an
+/// An op and the interval in which it occupied its rank's compute stream, excluding waits for inputs. Both halves of an
 /// overlapped pair have the pair's times and are adjacent. Uses only 32 bytes, because a step may have millions of ops.
 struct TimelineOp {
     Op op;

@@ -11,7 +11,7 @@
 namespace bubblescope {
 
 // Dependencies between the ops of a step: producers of inputs, consumers of outputs, and transfers between ranks. These
-// functions use only the timeline; in damaged steps, either side may be missing.
+// functions use only the timeline; in incomplete steps, either side may be missing.
 
 /// Location of an op: StepTimeline::ranks[rank][index].
 struct OpPlace {

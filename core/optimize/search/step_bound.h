@@ -15,14 +15,14 @@ struct StepBound {
 
 /// The maximum of three kinds of bounds, each valid for any order within the memory:
 ///
-/// - Chain: one micro-batch passes all stages and back.
-/// - Work: a rank runs one op at a time, each within its bounds from chain_times.h. For any set of its ops, the bound
-///   is the earliest start, plus all op times, plus the minimum time after one of the ops (one_machine.h).
-/// - Memory: a rank stores a micro-batch from its forward, on the path to the last stage and back, to its last
-/// gradient.
-///   If only a few micro-batches fit, later ones wait for earlier ones. The sum over all micro-batches of memory times
-///   duration is at most the rank's memory times the step time. Before its first gradient, a rank runs only forwards,
-///   at most as many as fit into memory; after its last gradient, it runs only the remaining weight gradients.
+/// - Chain: one micro-batch passes through all stages and back.
+/// - Work: a rank runs one op at a time, each op within its time bounds (chain_times.h). For any set of its ops, the
+///   bound is the earliest start, plus all op times, plus the minimum time after one of the ops (one_machine.h).
+/// - Memory: a rank holds a micro-batch from its forward on the way to the last stage until its last gradient on
+///   the way back. If only a few micro-batches fit, later ones wait for earlier ones. The sum over all micro-
+///   batches of memory times duration is at most the rank's memory times the step time. Before its first gradient,
+///   a rank runs only forwards, at most as many as fit in memory; after its last gradient, it runs only the
+///   remaining weight gradients.
 ///
 /// Valid in every send mode, because transfers take at least as long in the other modes. Takes as long as queueTimes().
 [[nodiscard]] StepBound stepBound(const OrderProblem& problem);

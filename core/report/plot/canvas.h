@@ -20,8 +20,8 @@ struct Mark {
     enum class Kind { Line, Shape, Text };
     Kind kind = Kind::Line;
     std::vector<Point> points; ///< for a label: the start, end or middle of its baseline
-    std::string colour;        ///< colour of the line, the fill or the letters, as "#rrggbb"
-    double size = 1;           ///< width of a line, or height of letters
+    std::string colour;        ///< colour of the line, the fill or the text, as "#rrggbb"
+    double size = 1;           ///< width of a line, or font size
     std::string text = {};
     Anchor anchor = Anchor::Start;
     bool upwards = false;            ///< true for a label that reads upwards

@@ -8,18 +8,18 @@
 
 namespace bubblescope::plot {
 
-/// One quantity of a chart. All panels share their places on the horizontal axis: values are connected by lines if
-/// places are numbers, and shown as bars if places are names.
+/// One quantity of a chart. All panels share their x positions: values are connected by lines if the positions are
+/// numbers, and shown as bars if they are names.
 struct Panel {
     std::string title;                                      ///< title including the unit: "Bubble rate (%)"
-    std::vector<std::vector<std::optional<double>>> values; ///< per series and place; empty where there is no value
+    std::vector<std::vector<std::optional<double>>> values; ///< per series and x; empty where there is no value
 };
 
 struct Chart {
     std::string title;
     std::string places_title;        ///< displayed below each panel
-    std::vector<std::string> places; ///< labels of the places
-    std::vector<double> at;          ///< positions of the places; empty = places are names, spaced equally
+    std::vector<std::string> places; ///< labels of the x positions
+    std::vector<double> at;          ///< x positions; empty = the positions are names, spaced equally
     std::vector<std::string> series;
     std::vector<Panel> panels;
 };

@@ -20,9 +20,9 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
 /// Alignment of the ranks' clocks; hidden from people if all ranks share one clock.
 [[nodiscard]] Section clocksSection(const RunClocks& clocks);
 
-/// Adds to the section of a step its use of time, the causes of its length, its critical path and the causes of waits.
-/// Times are relative to the start of the step. `request` selects the ranks shown. `reader` is the audience of the
-/// document: Text, Page or Programs.
+/// Adds a step's use of time, the causes of its length, its critical path and the causes of waits to the step's
+/// section. Times are relative to the start of the step. `request` selects the ranks shown. `reader` is the audience of
+/// the document: Text, Page or Programs.
 void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis,
                   const StepRequest& request, Reader reader);
 

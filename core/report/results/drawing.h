@@ -20,7 +20,7 @@ struct Drawn {
     std::span<const std::vector<ActionTime>> actions = {}; ///< per rank, drawn in lanes below the ops
 };
 
-/// Draws the steps below one another as an SVG document, each with its schedule, times and bubble rate, and, if
+/// Draws the steps one below the other as an SVG document, each with its schedule, times and bubble rate, and, if
 /// `consolidated` is set, also re-timed within its slack. Errors: those of svg::drawTimelines().
 [[nodiscard]] Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options = {},
                                             bool consolidated = false);

@@ -21,7 +21,7 @@ namespace bubblescope::report {
 [[nodiscard]] Value heldValue(std::span<const HeldPieces> held);
 
 /// Adds a line for each rank that exceeds the budget, with the first op that exceeds it, or a single line if no rank
-/// exceeds the budget. Adds nothing without a budget.
+/// exceeds the budget. Adds nothing if there is no budget.
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& memory);
 
 } // namespace bubblescope::report

@@ -32,7 +32,7 @@ struct Simulated {
     std::optional<ClosedForm> form; ///< exact form or bound
     std::optional<MemoryReport> memory;
     std::optional<QueueCosts> queues;  ///< only for a lowered schedule
-    std::vector<int> peak_activations; ///< per rank, as counted by peakActivations(), without offloaded activations
+    std::vector<int> peak_activations; ///< per rank, as counted by peakActivations(), excluding offloaded activations
 
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };

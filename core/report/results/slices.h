@@ -10,8 +10,8 @@
 namespace bubblescope::report {
 
 /// Raw slices of a trace: "rank" (of the file, if known), "process", "thread", "category", "name", "start_ns" and
-/// "duration_ns". Starts are relative to the first event of the trace. With a `category`, contains only slices of that
-/// category, as counted by `info`. Error: Usage; the message lists the existing categories.
+/// "duration_ns". Start times are relative to the first event of the trace. With a `category`, contains only slices of
+/// that category, as counted by `info`. Error: Usage; the message lists the existing categories.
 [[nodiscard]] Result<DataTable> slicesTable(const Trace& trace, std::optional<std::string_view> category);
 
 } // namespace bubblescope::report

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMostZoomItems = 80'000;
 
 /// Selects the steps of a run for a zoomable timeline: first the typical step, then those named by findings, worst
 /// first, then the others, up to a total of `most_items` ops, bubbles and transfers. If a single step exceeds this
-/// total, only some of its ranks are included: first those that findings name. The note lists what was omitted.
+/// total, only some of its ranks are included: first those named by findings. The note lists what was omitted.
 [[nodiscard]] ZoomTimeline zoomTimeline(const Run& run, const RunReport& report,
                                         std::size_t most_items = kMostZoomItems);
 

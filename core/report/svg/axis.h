@@ -7,13 +7,13 @@
 
 namespace bubblescope::svg {
 
-/// A mark on the time axis.
+/// A tick on the time axis.
 struct Tick {
     TimeNs at{0};
-    std::string label; ///< text with its unit, such as "5 ms"; empty for the small marks in between
+    std::string label; ///< text with its unit, such as "5 ms"; empty for minor ticks
 };
 
-/// Spacing of the marks on an axis, counted from zero: small marks, and labelled marks at 1, 2 or 5 times a power of
+/// Spacing of the ticks on an axis, counted from zero: minor ticks, and labelled ticks at 1, 2 or 5 times a power of
 /// ten that are at least `least` apart.
 struct TickSpacing {
     TimeNs major{1};
@@ -30,7 +30,7 @@ struct TimeUnit {
     [[nodiscard]] static TimeUnit of(TimeNs largest);
 };
 
-/// Marks from `from` to `to` (inclusive); labelled marks are at least `least` apart.
+/// Ticks from `from` to `to` (inclusive); labelled ticks are at least `least` apart.
 [[nodiscard]] std::vector<Tick> makeTicks(TimeNs from, TimeNs to, TimeNs least);
 
 /// The shortest form with up to four significant digits: "5 ms", "1.25 ms", "820 ns".

@@ -26,8 +26,8 @@ inline constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans',
 /// Formats a number with as few decimals as possible, at most two.
 [[nodiscard]] std::string number(double value);
 
-/// Builds an SVG document. Elements are written in the order of the calls; attributes must be passed as text that
-/// escapeXml() has escaped.
+/// Builds an SVG document. Elements are written in the order of the calls; the values in `attributes` must already be
+/// escaped with escapeXml().
 class Document {
 public:
     void open(std::string_view element, std::string_view attributes = {});

@@ -15,7 +15,7 @@ namespace bubblescope::svg {
 struct LaneBar {
     enum class Lane : std::uint8_t { Send, Receive, Weights };
     Lane lane = Lane::Send;
-    TimeNs posted{0}; ///< time since which the work has been waiting; drawn hatched until `start`
+    TimeNs posted{0}; ///< time at which the work started to wait; drawn hatched until `start`
     TimeNs start{0};
     TimeNs end{0};
     std::string title; ///< tooltip
@@ -36,7 +36,7 @@ struct DrawOptions {
     double width = 900;            ///< pixels
 };
 
-/// Draws steps below one another on a common time axis, as a standalone SVG document with one row per rank. Ops have
+/// Draws steps one below the other on a common time axis, as a standalone SVG document with one row per rank. Ops have
 /// the app's colours, with shades for chunks and slices; overlapped pairs are drawn as two halves. Ops of the second
 /// direction of bidirectional pipelines are marked by a bar, and bubbles are hatched. Sends, receives and weights are
 /// on narrow lanes below. The background makes the drawing readable on light and dark pages. Labels that do not fit are

@@ -37,7 +37,7 @@ struct LegendContent {
     void note(const std::vector<Box>& boxes, double row_height);
 };
 
-/// Draws the legend in lines, from the top left of `area` and within its width; returns the y coordinate of its end.
+/// Draws the legend in rows, from the top left of `area` and within its width; returns the y coordinate of its end.
 double drawLegend(Document& document, const LegendContent& content, const Rect& area);
 
 /// Attributes of hatched elements. The stripes are a repeating gradient, defined by drawDefinitions(), because viewers

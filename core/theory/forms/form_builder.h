@@ -119,7 +119,7 @@ struct WrapLoss {
     return {missing(costs.times.forward), missing(costs.times.backward)};
 }
 
-/// Texts of a quoted form, without its values.
+/// The text of a quoted form, without its values.
 struct QuoteText {
     std::string name;
     std::string source;
