@@ -40,8 +40,8 @@ private:
 };
 
 /// The device work that the host launched, and its launches, linked by the correlation ids that CUPTI and similar
-/// libraries record. If the launching calls were not recorded (for most of a process's work), the operator with the
-/// kernels' external id is used as the launch. Transfers between ranks (communication.h) are stored separately, because
+/// libraries record. If the launching calls of most of a process's work were not recorded, the operator with the
+/// kernels' external id serves as the launch. Transfers between ranks (communication.h) are stored separately, because
 /// they include waiting time. Transfers do not count as device idle time.
 class GpuWork {
 public:
@@ -75,7 +75,7 @@ public:
 
     /// The threads whose launches count towards a thread's ranges: the thread itself and its helper threads, such as
     /// PyTorch's backward threads. A thread with ranges is not a helper of another thread. If several threads have
-    /// ranges, each other thread is a helper of the one that launches work on the same device, or of none.
+    /// ranges, each other thread is a helper of the one that launches work on the same device, if any.
     struct Threads {
         std::int64_t own = 0;                           ///< see threadOf(); 0: all threads count
         std::set<std::int64_t> with_ops;                ///< threads of the process that have ops

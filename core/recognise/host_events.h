@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// The kinds of host work of a rank whose trace has no pipeline annotations.
+/// The kinds of host work in a rank's trace without pipeline annotations.
 enum class HostEventKind : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collective };
 
 struct HostEvent {
@@ -40,9 +40,9 @@ struct HostEvents {
     bool on_device = false;                 ///< true if times are from a device
 };
 
-/// The events of one file: kernels by their launches, or outermost operators if the host computes. All work that runs
-/// under autograd is a backward. In a trace without operators, this includes all work launched by threads other than
-/// the one that launches transfers. `own_rank` is the global rank that wrote the file.
+/// The events of one file: the launches of kernels or, in CPU runs, the outermost operators. All work that runs under
+/// autograd is a backward. In a trace without operators, this includes all work launched by threads other than the one
+/// that launches transfers. `own_rank` is the global rank that wrote the file.
 [[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
                                     const JobControl& control);
 

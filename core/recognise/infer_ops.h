@@ -16,7 +16,7 @@
 namespace bubblescope {
 
 struct Inference {
-    FoundOps found; ///< without ops if no schedule explains the trace
+    FoundOps found; ///< no ops if no schedule explains the trace
     Explanation explanation;
     std::string why_not; ///< reason why no ops were found; empty if nothing indicates a pipeline
 };

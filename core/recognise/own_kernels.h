@@ -31,8 +31,8 @@ public:
     [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
     /// Sets the op's times to those of its kernels: from the start of the first to the end of the last. `device_idle`
-    /// is set to the time between these during which the device did no work, excluding waits for collectives. Returns
-    /// the gaps between the op's former and new times. For an op without kernels, returns nullopt and changes nothing.
+    /// is set to the time in between when the device did no work, excluding waits for collectives. Returns the gaps
+    /// between the op's former and new times. For an op without kernels, returns nullopt and changes nothing.
     [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
     /// True if any op has kernels.

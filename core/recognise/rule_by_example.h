@@ -21,7 +21,7 @@ struct OpExample {
     std::int64_t microbatch = 0;       ///< ignored for optimizers
     std::optional<std::int64_t> chunk; ///< if given
     std::optional<std::int64_t> stage; ///< if given
-    /// Name of the arg of the slice that has this value.
+    /// Name of the slice's arg with this value.
     std::function<std::optional<std::string>(std::int64_t value)> arg_with;
 };
 

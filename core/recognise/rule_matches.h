@@ -73,7 +73,7 @@ struct RuleMatches {
 
 /// The ops and transfers from a rule's matches; empty if there are none. An op gets the time of the device work
 /// launched in its range, or else of the range mirrored on the device, or else the host time minus the wait for its
-/// input. Step and micro-batch are those of numberMatches(). `marks` has one entry per file.
+/// input. Step and micro-batch come from numberMatches(). `marks` has one entry per file.
 [[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
                                  const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                  DiagnosticLog& log);

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Achieved (not peak) rates per second of a device, and of the links between tensor-parallel ranks.
+/// Achieved (not peak) rates of a device, and of the links between tensor-parallel ranks, per second.
 struct DeviceSpeed {
     double flops = 500e12;         ///< FLOPs of 16-bit matrix products
     double memory_bytes = 2.5e12;  ///< bytes read and written by element-wise ops

@@ -68,8 +68,8 @@ struct ScheduleRequest {
     [[nodiscard]] Result<CostModel> costs(TimeNs usual_forward) const;
 
     /// The schedule that is generated from the name and sizes, read from the file (without validation), or already
-    /// loaded. A schedule from a file gets the name of the family with the same order, or else "custom". `times` must
-    /// be the result of costs(), for families whose order depends on op times.
+    /// loaded. A schedule from a file gets the name of the family with the same order, or else "custom". `times`,
+    /// needed by families whose order depends on op times, must be the result of costs().
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
     /// The schedule and its costs, including transfers and the times of individual ops.

@@ -42,7 +42,7 @@ struct SweepRequest {
     /// scaled, so that all orders do the same work. If empty, the times apply to the ops of each order.
     std::optional<int> chunks_of_times;
 
-    /// Errors: Usage if there are too many points or none exists; Input for files.
+    /// Errors: Usage if there are too many points or none; Input for files.
     [[nodiscard]] Result<std::vector<SweepPoint>> points(TimeNs usual_forward) const;
 
 private:

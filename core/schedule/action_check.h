@@ -62,10 +62,10 @@ private:
     std::vector<Place> computes_;
 };
 
-/// Reports every transfer whose end is missing or on the wrong side of its op, every wait without a send, and every op
-/// whose weights were not gathered. PyTorch does not check most of this, so the job would hang or fail. If a file
-/// contains no actions of some kind, the program that runs it inserts them: a list without sends and receives, without
-/// waits, or without UNSHARD is not a problem. Sorted by rank and by action. Linear in the number of actions.
+/// Reports every transfer with an end that is missing or on the wrong side of its op, every wait without a send, and
+/// every op whose weights were not gathered. PyTorch does not check most of this, so the job would hang or fail. If a
+/// file contains no actions of some kind, the program that runs it inserts them: a list without sends and receives,
+/// without waits, or without UNSHARD is not a problem. Sorted by rank and by action. Linear in the number of actions.
 [[nodiscard]] std::vector<ActionProblem> checkActions(const LoweredSchedule& lowered);
 
 } // namespace bubblescope

@@ -36,7 +36,7 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
 }
 
-/// Converts a number to a slice of a micro-batch's sequence. Invalid numbers that exceed 16 bits remain invalid.
+/// Converts a number to the index of a sequence slice. Invalid numbers that exceed 16 bits remain invalid.
 [[nodiscard]] constexpr std::int16_t sequenceSlice(std::int64_t number) {
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
 }

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 /// The weights that micro-batches use in an order that updates weights within the step, that is, in a pipeline without
 /// a flush. A version is identified by the number of updates since the start of the step. The update at the end of the
-/// step counts, although it is not part of the order.
+/// step counts too, although it is not part of the order.
 struct WeightVersions {
     int updates = 1; ///< per step
     /// By micro-batch: index of the update that applies its gradient.

@@ -18,8 +18,8 @@
 
 namespace bubblescope {
 
-/// Tensors that checks compare, with their names in records. Within a layer, the tensors are in order of computation,
-/// so that the first mismatch is the closest to the cause.
+/// Tensors that checks compare, with their names in records. Within a layer, the tensors are in the order in which they
+/// are computed, so that the first mismatch is the closest to the cause.
 enum class CheckedTensor : std::uint8_t {
     // forward
     Normalised, ///< output of a normalisation

@@ -34,9 +34,9 @@ enum class SetAside : std::uint8_t {
 /// - The first steps are warm-up while they take more than (1.1 + 0.4/m) times the median of the next 7 steps (or of
 ///   fewer, at the end), plus 5σ of the run's second half. At most half of the steps are warm-up.
 /// - Up to three consecutive other steps are outliers if all of them take more than (1.2 + 0.4/m) times the median of
-///   up to 7 steps on each side, plus 5σ (or are shorter by as much), and the adjacent steps do not. A lasting change
-///   of four or more steps is therefore not an outlier. If more than a quarter of the steps would be outliers (with
-///   three steps, more than one), the step times are assumed to vary strongly, and no step is an outlier.
+///   up to 7 steps on each side, plus 5σ (or are shorter by the same margin), and the adjacent steps do not. A lasting
+///   change of four or more steps is therefore not an outlier. If more than a quarter of the steps would be outliers
+///   (with three steps, more than one), the step times are assumed to vary strongly, and no step is an outlier.
 ///
 /// With at most two steps there are no outliers; a single step is never warm-up. At least a third of the steps, and at
 /// least one step, are included. Linear in the number of steps.
@@ -105,7 +105,7 @@ public:
     /// Reason why a timeline is excluded; `timeline` is an index into the run's steps.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// True if a timeline is neither warm-up nor outlier, even if not requested. Only these determine typical values.
+    /// True if a timeline is neither warm-up nor an outlier, even if not requested. Only these set typical values.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
     /// Such as "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17", or "5 steps" if all are included.

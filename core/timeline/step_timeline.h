@@ -76,7 +76,7 @@ struct StepTimeline {
     TimeNs begin{0};
     TimeNs end{0};
     std::vector<std::vector<TimelineOp>> ranks; ///< per rank, sorted by start time; the size is pp
-    std::vector<std::vector<CommSpan>> comm;    ///< per rank, sorted by start time; size pp, but possibly empty lists
+    std::vector<std::vector<CommSpan>> comm;    ///< per rank, sorted by start time; pp lists, some possibly empty
     std::vector<OpDetails> details;             ///< one entry per op that has details, in unspecified order
 
     [[nodiscard]] TimeNs wall() const { return end - begin; }
@@ -115,7 +115,7 @@ struct StepTimeline {
 void moveTo(StepTimeline& step, TimeNs begin);
 
 /// Interpolates between two timelines of a step: ops that exist in both timelines start and end at `fraction` of the
-/// way from their times in `from` to those in `to`. 0 results in `from` and 1 in `to`; in between, the result has no
+/// way from their times in `from` to those in `to`. 0 yields `from`, and 1 yields `to`; in between, the result has no
 /// transfers and only ops that are in both. The times of both must have the same origin. The ops of a rank remain
 /// sorted by start; they may overlap where the two timelines have different orders. O(n log n) in the number of ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);

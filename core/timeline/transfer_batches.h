@@ -28,7 +28,7 @@ struct TransferBatch {
 /// all four records end together, transfers on the same links outside of batches identify the slow one.
 ///
 /// Batches are formed only from records that start when a rank posts a transfer. Records of the transfers themselves,
-/// as in simulations, start simultaneously on both ranks. Fast if there are no batches, otherwise O(n log n) in spans.
+/// as in simulations, start simultaneously on both ranks. Fast without batches, otherwise O(n log n) for n spans.
 class TransferBatches {
 public:
     /// `step` must outlive this object.

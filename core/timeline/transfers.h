@@ -39,7 +39,7 @@ struct MicrobatchSlice {
 
 /// The op that produced an op's input: for F, the F of the previous stage; for B and I, the B or I of the next stage
 /// (on the last stage, its own forward); for W, the I of the same stage. None for forwards of the first stage, for
-/// optimizers, and if the step lacks that op. Linear in the number of ops of one rank, as are the functions below.
+/// optimizers, and if that op is missing. Linear in the number of ops of one rank, as are the functions below.
 [[nodiscard]] std::optional<OpPlace> producerOf(const StepTimeline& step, const OpPlace& place);
 /// The op that consumes an op's output. Inverse of producerOf(), except that the output of I is consumed by the
 /// previous stage, not by W.

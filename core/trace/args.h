@@ -125,7 +125,7 @@ public:
         std::uint64_t pairs_ = 0;
         std::uint64_t sources_ = 0;
     };
-    /// Moves all sets of `other` here. `strings` maps its text ids to those of this trace and must outlive the result.
+    /// Moves all sets of `other` here. `strings` maps its string ids to this trace's and must outlive the result.
     [[nodiscard]] Moved append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
@@ -159,12 +159,12 @@ private:
 /// The text of the JSON object that starts at `offset`; empty if there is none.
 [[nodiscard]] std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset);
 
-/// The fields of a JSON object. A damaged object is repaired; if this fails, the fields before the damage are returned.
-/// Numbers become integers if possible, otherwise doubles; nested values, and numbers that are out of range, are stored
-/// as text. Invalid UTF-8 bytes become '?'. Thread-safe.
+/// The fields of a JSON object. A malformed object is repaired; if this fails, the fields before the error are
+/// returned. Numbers become integers if possible, otherwise doubles; nested values, and numbers that are out of range,
+/// are stored as text. Invalid UTF-8 bytes become '?'. Thread-safe.
 [[nodiscard]] std::vector<Arg> parseJsonArgs(std::string_view object);
 
-/// A field of a JSON object; if several fields have this name, the first undamaged one.
+/// A field of a JSON object; if several fields have this name, the first well-formed one.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
 
 /// Converts a value from a file to valid JSON on one line; empty if it cannot be read. Invalid UTF-8 bytes become '?'.
@@ -174,7 +174,7 @@ private:
 /// infinities and NaN become strings.
 [[nodiscard]] std::string argsToJson(const std::vector<Arg>& args);
 
-/// Text as a JSON string in quotes. Invalid UTF-8 bytes become the replacement character.
+/// Text as a quoted JSON string. Invalid UTF-8 bytes become the replacement character.
 [[nodiscard]] std::string quotedJson(std::string_view text);
 
 } // namespace bubblescope

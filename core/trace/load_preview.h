@@ -12,8 +12,8 @@
 
 namespace bubblescope {
 
-/// A coarse preview of a trace that is being loaded: when each track is busy, in the part that has been read. Files are
-/// read in parallel, each by one thread that fills its own Part; any thread may read the preview at any time.
+/// A coarse preview of a trace that is being loaded: when each track is busy, in the part read so far. Files are read
+/// in parallel, each by one thread that fills its own Part; any thread may read the preview at any time.
 ///
 /// Uses a few nanoseconds per slice and 3 kB per track, for at most 512 tracks per file.
 class LoadPreview {

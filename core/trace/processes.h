@@ -21,9 +21,9 @@ struct ProcessLabel {
 [[nodiscard]] std::optional<ProcessLabel> labelOfProcess(std::string_view name);
 
 /// Splits a file with several processes into one TraceFile per process that ran operators or launched device work,
-/// because correlation, flow and thread ids are unique only within a process. Devices are assigned to the process that
-/// launched their work, which is determined by label, by number, or else by correlation id. All other tracks remain in
-/// the first process.
+/// because correlation, flow and thread ids are unique only within a process. A device belongs to the process that
+/// launched its work, found by label, by number, or else by correlation id. All other tracks remain in the first
+/// process.
 class ProcessSplitter {
 public:
     ProcessSplitter(Trace& trace, DiagnosticLog& log, const JobControl& control)

@@ -59,9 +59,9 @@ private:
 /// Summarises the activity of a track in time intervals, for views in which one pixel covers thousands of slices.
 ///
 /// A leaf starts at every 16th slice of a track, so leaves are short where slices are dense. Each leaf, each group of
-/// eight leaves, and so on, stores the track's busy time in it and the key that uses most of this time. An interval is
-/// composed of the largest nodes inside it; at its borders, slices are read individually. Therefore, times and counts
-/// are exact at every zoom level, and a pixel costs O(log n).
+/// eight leaves, and so on, stores its busy time and the key with most of that time. An interval is composed of the
+/// largest nodes inside it; at its borders, slices are read individually. Therefore, times and counts are exact at
+/// every zoom level, and a pixel costs O(log n).
 ///
 /// Uses 2.3 bytes per slice, plus 8 bytes for each slice that is open at the start of a leaf. Immutable; any number of
 /// threads may read it. Keeps the trace alive.
@@ -76,7 +76,7 @@ public:
     struct Column {
         TimeNs busy{0};           ///< time during which at least one slice runs
         std::uint32_t slices = 0; ///< number of slices that start in the interval
-        /// Key of the innermost slices with more than half of `busy`; if there is none, a key with a large share. 0 if
+        /// Key of the innermost slices for more than half of `busy`; if there is none, a key with a large share. 0 if
         /// no slice runs.
         StringId key = 0;
 
@@ -123,7 +123,7 @@ private:
         std::int64_t last_end = 0;
         std::vector<Node> nodes;
         std::vector<std::int64_t>
-            begins; ///< start of each leaf, stored contiguously because columns() searches in these
+            begins; ///< start of each leaf; these are stored contiguously because columns() searches them
         std::vector<Open> open;
 
         [[nodiscard]] std::size_t leaves() const;

@@ -12,7 +12,7 @@ namespace bubblescope {
 using StringId = std::uint32_t;
 
 /// Stores each distinct string once. Ids are consecutive and never change; views remain valid as long as the pool
-/// exists, even if it is moved. Several threads may read as long as no string is interned.
+/// exists, even if it is moved. Several threads may read while no string is being interned.
 class StringPool {
 public:
     StringPool();

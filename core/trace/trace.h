@@ -196,12 +196,12 @@ public:
     [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< sorted by id, then by time
     [[nodiscard]] std::span<const CounterSeries> counters() const { return counters_; }
 
-    /// Memory used by slices, arg ids, instants, arrows and counters. Texts and stored args are not included.
+    /// Memory used by slices, arg ids, instants, arrows and counters. Strings and stored args are not included.
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time of the first event on the clock of the files
-    /// Time of the first event on the first file's own clock, without its offset. Equal for a file and for a part of it
-    /// without the offset.
+    /// Time of the first event on the first file's own clock, without its offset. The same for a file and for a part of
+    /// it that lacks the offset.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< time from the first to the last event
 

@@ -19,7 +19,7 @@
 namespace bubblescope {
 
 /// Maximum distance of a time from the zero of its clock, 73 years; readers discard larger times, which occur only in
-/// damaged files. Sums and differences of two times in this range fit into 64 bits.
+/// corrupt files. Sums and differences of two times in this range fit in 64 bits.
 inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
 [[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
     return time >= -kFarthestTime && time <= kFarthestTime;
@@ -91,7 +91,7 @@ public:
     void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
     /// Marks a slice as never closed: it lasts until the end of the trace.
     void leaveOpen(SliceId slice) { trace_.open_.push_back(slice); }
-    /// Sorts all flow points except the first `flows` ones by track. Returns false if the job is stopped.
+    /// Sorts all flow points except the first `flows` by track. Returns false if the job is stopped.
     [[nodiscard]] bool sortFlowsByTrack(std::size_t flows, const JobControl& control);
     /// Adds args to a slice; they override earlier args with the same names.
     void addArgs(SliceId slice, ArgSetId args);

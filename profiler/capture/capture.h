@@ -109,7 +109,7 @@ private:
     std::string told_;   ///< reason for the failure that was reported last
     bool over_ = false;
     RunQueue run_queue_;
-    TimeNs looked_at_{0}; ///< time of the last call of waitedSince()
+    TimeNs looked_at_{0}; ///< time of the last call to waitedSince()
 };
 
 } // namespace bubblescope::profiler

@@ -21,7 +21,7 @@
 
 namespace bubblescope::profiler {
 
-/// An argument that owns its text, for slices that are kept until they can be written.
+/// An argument that owns its string, for slices that are kept until they can be written.
 struct OwnedArg {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;

@@ -57,8 +57,8 @@ inline constexpr std::string_view kCaptureVariable = "BUBBLESCOPE_CAPTURE";
 inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FILE";
 inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE_WATCHER";
 
-/// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or line
-/// ends; a # begins a comment. Keys:
+/// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or
+/// newlines; a # begins a comment. Keys:
 ///   mode      full, pipeline
 ///   record    any of nvtx, nccl, cuda, python, joined by +
 ///   python    frameworks, ranges or none
@@ -67,7 +67,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 ///   step      prefix of the names of ranges that begin a step
 ///   delay, duration, flush   times with a unit
 ///   size      bytes, or with KiB, MiB, GiB
-///   buffer    bytes for the records of all threads that wait to be written
+///   buffer bytes for records of all threads waiting to be written
 /// Error: Usage, naming the invalid part; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 

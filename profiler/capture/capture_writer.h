@@ -126,7 +126,7 @@ private:
     perfetto::CaptureCounts told_;
     std::int64_t open_counted_ = 0; ///< number of open ranges counted as unmatched
     TimeNs told_at_{0};
-    TimeNs active_at_{0}; ///< time of the host's last record among those drained
+    TimeNs active_at_{0}; ///< time of the last host record drained
     TimeNs stood_at_{0};  ///< time when the process was last reported to be stuck
     bool active_ = false; ///< true if anything was recorded since the last flush
     TimeNs clocks_at_{0};

@@ -42,7 +42,7 @@ public:
     /// Number of start/end ranges that have begun but not ended; these are not yet in the file.
     [[nodiscard]] std::size_t waiting() const { return started_.size(); }
 
-    /// Saves those of a thread's open ranges that fit into a checkpoint, and restores them in another process.
+    /// Saves those of a thread's open ranges that fit in a checkpoint, and restores them in another process.
     void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
     void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
     /// Number of ranges that are open in the file and will never end.

@@ -31,8 +31,8 @@ struct RankIdentity {
 /// numbers.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// Describes a process in lines of text, for the `record` process, which saves the described process's remaining
-/// records. Missing or damaged fields stay empty.
+/// Describes a process as lines of text, for the `record` process, which saves the described process's remaining
+/// records. Missing or malformed fields stay empty.
 struct DescribedProcess {
     RankIdentity identity;
     ProcessInfo process;
@@ -43,7 +43,7 @@ struct DescribedProcess {
 [[nodiscard]] DescribedProcess describedProcess(std::string_view text);
 
 /// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is unknown. Known coordinates are
-/// included, as in "rank3-pp1-tp0.pid4711"; readers parse them. Characters that are unsuitable in file names become
+/// included, as in "rank3-pp1-tp0.pid4711"; readers parse them. Characters that are unsuitable for file names become
 /// "_".
 [[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
 

@@ -11,8 +11,8 @@
 
 namespace bubblescope::profiler {
 
-/// A counter that threads can wait on until it increases. Unlike a condition variable it has no state that a fork could
-/// corrupt, and its timeouts do not depend on the wall clock.
+/// A counter that threads can wait on until it increases. Unlike a condition variable, it has no state that a fork
+/// could corrupt, and its timeouts do not depend on the wall clock.
 class Wakeup {
 public:
     [[nodiscard]] std::uint32_t number() const { return number_.load(std::memory_order_acquire); }

@@ -26,7 +26,7 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< an NVTX marker that CUPTI recorded
         MarkerData, ///< the marker's category and payload
-        External,   ///< links calls to the id that the program had pushed before these calls
+        External,   ///< links calls to the id that the program pushed before making them
         Device,
         Name, ///< name of a thread, stream …
     };

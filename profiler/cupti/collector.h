@@ -44,14 +44,14 @@ public:
     virtual ~Api() = default;
 
     [[nodiscard]] virtual std::uint32_t version() = 0;
-    /// Only one tool can subscribe per process. On failure `reason` names the current subscriber if CUPTI is busy, or
+    /// Only one tool can subscribe per process. On failure, `reason` names the current subscriber if CUPTI is busy, or
     /// describes the error.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
     /// Restores CUPTI's own clock and thread ids, which the next tool expects.
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
-    /// Makes `now` the clock of all times. Must come before the first kind is enabled. Returns false if this version of
-    /// CUPTI cannot do that; times are then CLOCK_REALTIME.
+    /// Uses `now` as the clock for all times. Must come before the first kind is enabled. Returns false if this version
+    /// of CUPTI cannot do that; times are then CLOCK_REALTIME.
     [[nodiscard]] virtual bool useClock(Now now) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;
     virtual void disable(std::uint32_t kind) = 0;

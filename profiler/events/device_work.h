@@ -7,7 +7,7 @@
 
 namespace bubblescope::profiler {
 
-/// Time and stream of a device's work, or time of the call that started it.
+/// Time and stream of device work, or time of the call that started it.
 struct DeviceWork {
     TimeNs start{0};
     TimeNs end{0};

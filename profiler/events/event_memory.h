@@ -181,7 +181,7 @@ public:
     EventReader(EventMemory& memory, From from);
 
     /// Calls `take(tid, words, gap)` for unread records, until about `most` words have been read. `words` begins with a
-    /// record. `take` returns the number of words in the record, or 0 if it is damaged; the thread's remaining records
+    /// record. `take` returns the number of words in the record, or 0 if it is corrupt; the thread's remaining records
     /// are then skipped. `gap` is true if records of the thread before this one were lost. Returns true if more records
     /// are waiting.
     template <class Take>
@@ -202,7 +202,7 @@ private:
     struct Cursor {
         event_memory::Place at;
         bool known = false;
-        bool over = false; ///< true if the slot is damaged, or if its thread has ended and everything was read
+        bool over = false; ///< true if the slot is corrupt, or if its thread has ended and everything was read
         bool gap = false;
     };
     void begin(std::size_t slot);

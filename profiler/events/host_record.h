@@ -9,7 +9,7 @@
 
 namespace bubblescope::profiler {
 
-/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, with a TickClock time. Texts
+/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, with a TickClock time. Strings
 /// and bytes are views.
 struct HostRecord {
     enum class Type : std::uint8_t {
@@ -24,7 +24,7 @@ struct HostRecord {
     /// The kind of value that `value` holds.
     enum class Payload : std::uint8_t { None, Unsigned, Signed, Float, Schema };
 
-    static constexpr std::size_t kMaxText = 255;  ///< longer texts are truncated
+    static constexpr std::size_t kMaxText = 255;  ///< longer strings are truncated
     static constexpr std::size_t kMaxBytes = 128; ///< longer payloads are dropped
     static constexpr std::size_t kMaxWords = 56;  ///< maximum size of an encoded record
 
@@ -37,7 +37,7 @@ struct HostRecord {
     std::uint64_t value = 0;       ///< bits of a number, or the number of the schema of `bytes`; see Payload
     std::uint64_t id = 0;          ///< pairs records of types Start, End, CommBegin and CommEnd
     std::uint64_t parent = 0;      ///< for CommBegin: id of the parent event, 0 = none
-    std::uint32_t text_handle = 0; ///< handle of a registered text; 0 = see `text`
+    std::uint32_t text_handle = 0; ///< handle of a registered string; 0 = see `text`
     std::string_view text;
     std::string_view bytes; ///< a payload with a schema; for NCCL events see profiler/nccl/comm_event.h
 };

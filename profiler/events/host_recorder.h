@@ -111,7 +111,7 @@ private:
         std::uint64_t lost; ///< records made before the thread had memory
     };
     static std::uint64_t nextGeneration() noexcept;
-    /// Replaces the calling thread's memory. If the system has no memory, deletes `thread` and returns
+    /// Replaces the calling thread's memory. If the system is out of memory, deletes `thread` and returns
     /// false.
     static bool own(std::unique_ptr<Thread> thread) noexcept;
     static void release(Thread* thread) noexcept;

@@ -23,7 +23,7 @@ struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, memsets and graphs
     std::int64_t calls = 0;   ///< calls of the runtime and driver APIs
     std::int64_t foreign = 0; ///< work and calls from unregistered threads or streams, which belong to no rank
-    std::int64_t lost = 0;    ///< records that CUPTI dropped, that have no times, or that are damaged
+    std::int64_t lost = 0;    ///< records that CUPTI dropped, that have no times, or that are corrupt
 
     KernelCounts& operator+=(const KernelCounts& other) {
         work += other.work;
@@ -106,7 +106,7 @@ private:
     cupti::Collector collector_;
     cupti::ActivityNames names_; ///< used only by the collecting thread, like the members below
     std::vector<cupti::OwnedActivity> collected_;
-    std::deque<Waiting> waiting_; ///< records that wait for buffers with earlier work, or for the label of their call
+    std::deque<Waiting> waiting_; ///< records waiting for buffers with earlier work, or for the label of their call
     std::map<std::pair<Rank, cupti::StreamId>, std::string> unnamed_;
     std::map<std::uint64_t, Label> labels_;
     std::map<cupti::StreamId, Stream> streams_;

@@ -33,7 +33,7 @@ struct CommEvent {
     std::string_view protocol{};  ///< "SIMPLE"
 };
 
-/// Makes the record for the start of an event. The record refers to the given texts and bytes, so `room` must live as
+/// Makes the record for the start of an event. The record refers to the given strings and bytes, so `room` must live as
 /// long as the record.
 struct CommRoom {
     std::string_view text;
@@ -41,7 +41,7 @@ struct CommRoom {
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The inverse of recordOf(); the event's texts refer to the record's texts. Returns nothing if the record is not a
+/// The inverse of recordOf(); the event's strings refer to the record's strings. Returns nothing if the record is not a
 /// CommEvent.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 

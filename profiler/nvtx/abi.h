@@ -4,11 +4,11 @@
 #include <cstdint>
 
 /// NVTX's binary interface for tools, limited to the parts used here, so that the build needs no NVIDIA headers. Valid
-/// for all NVTX 3 versions, whose structs only grow at their ends. A test compares these definitions with NVTX's own
+/// for all NVTX 3 versions, whose structs only grow at the end. A test compares these definitions with NVTX's own
 /// headers if they are installed.
 namespace bubblescope::profiler::nvtx::abi {
 
-using Handle = void*; ///< handle of a domain or a registered text, assigned by the tool
+using Handle = void*; ///< handle of a domain or a registered string, assigned by the tool
 using RangeId = std::uint64_t;
 
 // Attributes of an event.

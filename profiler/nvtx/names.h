@@ -16,8 +16,8 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// The objects that a program registers with NVTX before using them: domains, texts, categories, thread names, payload
-/// schemas. Handles are numbers, so that events can store them. The number and length of names are limited;
+/// The objects that a program registers with NVTX before using them: domains, strings, categories, thread names,
+/// payload schemas. Handles are numbers, so that events can store them. The number and length of names are limited;
 /// registrations beyond the limit have no name. Any thread. Every function takes a lock, so the job's threads must not
 /// call one while recording an event; only the writing thread may.
 class Names {

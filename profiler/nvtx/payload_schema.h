@@ -25,7 +25,7 @@ public:
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
-    /// Decodes the numbers, fixed-length texts and enumerations of a payload. Reads nothing outside the bytes,
+    /// Decodes the numbers, fixed-length strings and enumerations of a payload. Reads nothing outside the bytes,
     /// regardless of their content: skips values beyond the end, behind pointers or in lists. Returns nothing for an
     /// unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,

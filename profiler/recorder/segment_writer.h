@@ -29,8 +29,8 @@ struct LaunchingOp {
     std::vector<Op> ops; ///< one op, or both ops of a pair
 };
 
-/// A device's work for a rank, or the rank's call that started it, with the categories and arguments of PyTorch's
-/// profiler. Times are CLOCK_MONOTONIC. Texts belong to the caller.
+/// Device work for a rank, or the rank's call that started it, with the categories and arguments of PyTorch's profiler.
+/// Times are CLOCK_MONOTONIC. The caller owns the strings.
 struct DeviceSlice : DeviceWork {
     std::string_view category; ///< "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime" or "cuda_driver"
     std::string_view name;

@@ -13,9 +13,9 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
-/// A record fits into one cache line. To save space, all categories use the same two eight-byte values and one
-/// four-byte value. Each use has an accessor: lateness() and exposedComm() for ops, firstDigest() and secondDigest()
-/// for checks and digests, peer() for transfers, layer() for checks and digests.
+/// A record fits in one cache line. To save space, all categories use the same two eight-byte values and one four-byte
+/// value. Each use has an accessor: lateness() and exposedComm() for ops, firstDigest() and secondDigest() for checks
+/// and digests, peer() for transfers, layer() for checks and digests.
 ///
 /// In a ring, a record is stored as eight 64-bit words; see word() and fromWords(). The words are built with shifts
 /// instead of byte copies, so that the compiler keeps the fields of a new record in registers. Loading bytes with a

@@ -47,7 +47,7 @@ struct Gemm {
 
 /// The device on which stages compute. The device may work asynchronously through queues, as a GPU does: calls queue
 /// work on a stream and return immediately. A stream executes its work in order; streams run concurrently. An event
-/// marks a position in a stream; a stream can wait for an event that was recorded before.
+/// marks a position in a stream; a stream can wait for an event recorded earlier.
 ///
 /// Implementations: CUDA (runtime/backend/cuda), the CPU (runtime/backend/cpu), and an emulated GPU for tests.
 /// Thread-safe unless two threads use the same stream or event at the same time. Failures are reported as exceptions.

@@ -38,7 +38,7 @@ private:
     void append(Value value) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&value); // otherwise equal arguments might look different, which would only cost time
+        __builtin_clear_padding(&value); // without this, equal arguments might look different, which only costs time
 #endif
 #endif
         arguments_.append(reinterpret_cast<const char*>(&value), sizeof value);

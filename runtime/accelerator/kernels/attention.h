@@ -15,8 +15,8 @@ namespace bubblescope::runtime {
 template <class T>
 struct HeadRows {
     T* data = nullptr;         ///< the first row of the first head of the first sequence
-    std::int64_t row = 0;      ///< distance between the rows of consecutive tokens, in numbers
-    std::int64_t sequence = 0; ///< distance between the first rows of consecutive sequences, in numbers
+    std::int64_t row = 0;      ///< distance between the rows of consecutive tokens, in elements
+    std::int64_t sequence = 0; ///< distance between the first rows of consecutive sequences, in elements
 };
 
 /// Query q of a sequence attends to the sequence's first seen − rows + q + 1 keys.

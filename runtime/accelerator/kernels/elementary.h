@@ -31,7 +31,7 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 }
 
 #ifdef __CUDA_ARCH__
-/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has a branch, which makes it several times as slow.
+/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has a branch, which makes it several times slower.
 /// From the errors that PTX specifies for the two instructions, and from rounding, the relative error is at most 2e-6
 /// for results above 1e-6, and the absolute error at most 5e-7. For large |x|, the result is 0 or 2. NaN stays NaN.
 __device__ inline float fastOnePlusTanh(float x) {
@@ -49,7 +49,7 @@ BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #ifdef __CUDA_ARCH__
     return fastOnePlusTanh(x) - 1.0F;
 #else
-    // An odd polynomial over an even one; from 7.9 on the result is 1 (coefficients as in Eigen's ptanh).
+    // An odd polynomial over an even one; from 7.9 on, the result is 1 (coefficients as in Eigen's ptanh).
     const float below = x > 7.90531110763549805F ? 7.90531110763549805F : x;
     const float inside = below < -7.90531110763549805F ? -7.90531110763549805F : below;
     const float square = inside * inside;

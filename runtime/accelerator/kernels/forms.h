@@ -12,8 +12,8 @@ namespace bubblescope::runtime {
 // (runtime/backend/cpu/cpu_device.cpp). Sums of floats never use atomics, so their order depends only on the form and
 // the type of processor. The elements of a kernel are independent of each other.
 
-/// True if a kernel's arguments differ for each op of a kind, so that it cannot be part of a recurring batch. Such a
-/// kernel declares using Varies = void;
+/// True if a kernel's arguments differ between ops of the same kind, so that it cannot be part of a recurring batch.
+/// Such a kernel declares using Varies = void;
 template <class Kernel, class = void>
 constexpr bool kVaries = false;
 template <class Kernel>

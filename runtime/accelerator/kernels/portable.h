@@ -46,7 +46,7 @@ BUBBLESCOPE_PORTABLE inline void store(float& to, float x) {
 
 BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    std::uint32_t pair = 0; // converting two numbers is several times as fast as converting one
+    std::uint32_t pair = 0; // converting one number alone takes several times as long
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0F), "f"(x));
     to.bits = static_cast<std::uint16_t>(pair); // same result as below, except for the other bits of NaN
 #else

@@ -26,7 +26,7 @@ constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kStripRows = 16;
 constexpr float kLogOfE = 1.4426950408889634F; // log2(e), because powers of two are cheaper than powers of e
 
-/// The number of rows processed at a time: as many as fit into shared memory and registers.
+/// The number of rows processed at a time: as many as fit in shared memory and registers.
 template <int kWidth>
 constexpr int kPassing = kWidth > 64 ? 32 : 64;
 
@@ -74,7 +74,7 @@ __device__ inline unsigned pairOf(float low, float high) {
 #endif
 }
 
-/// 2^x, which is rounded to 16 bits afterwards. GPUs use the hardware instruction, with an error within 2^-22, and
+/// 2^x, which is rounded to 16 bits afterwards. GPUs use the hardware instruction, with an error of at most 2^-22, and
 /// return 0 for negligible results.
 __device__ inline float powerOfTwo(float x) {
 #ifdef __CUDA_ARCH__
