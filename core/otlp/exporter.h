@@ -43,8 +43,8 @@ class Exporter {
 public:
     static constexpr std::size_t kQueue = 256; ///< maximum number of queued Telemetry objects
 
-    /// `patience` limits each attempt; `pause` is the first pause after a failure; pauses double up to 32 × `pause`.
-    /// The collector can request longer pauses (Retry-After).
+    /// `patience` limits each attempt; `pause` is the wait after the first failure and doubles up to 32 × `pause`.
+    /// The collector can request longer waits (Retry-After).
     explicit Exporter(Collector collector, std::chrono::milliseconds patience = std::chrono::seconds(5),
                       std::chrono::milliseconds pause = std::chrono::seconds(1));
     Exporter(const Exporter&) = delete;

@@ -67,7 +67,7 @@ public:
     Judge(const Judge&) = delete;
     Judge& operator=(const Judge&) = delete;
 
-    /// Errors: Usage if the model cannot be divided according to the layout.
+    /// Errors: Usage if the model cannot be split as the layout requires.
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;
 

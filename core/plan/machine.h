@@ -22,11 +22,11 @@ struct Cluster {
                                    ///< clocks, launches and tails
     double attention_share = 0.60; ///< achieved fraction of the peak rate of matrix products in fused attention
     double memory_share = 0.80;    ///< achieved fraction of the memory bandwidth in element-wise ops
-    double link_share = 0.75;      ///< achieved fraction of the bandwidth of links and network in collectives
+    double link_share = 0.75;      ///< achieved fraction of link and network bandwidth in collectives
     double link_latency = 8e-6;    ///< additional seconds for each step of a collective
     double network_latency = 15e-6;
     double tensor_overlap = 0; ///< fraction of the tensor-parallel communication that overlaps with matrix products
-    double expert_overlap = 0; ///< fraction of an op's other work that can hide the exchange of tokens
+    double expert_overlap = 0; ///< fraction of an op's other work that can hide the token exchange
     bool sends_once = false;   ///< a token is sent once to each host that has experts for it, as in DeepEP
 
     [[nodiscard]] double flops() const {

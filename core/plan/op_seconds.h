@@ -21,7 +21,7 @@ struct Seconds {
     friend Seconds operator*(Seconds a, double times);
 };
 
-/// Time that one rank needs for a part of the model and one micro-batch, in seconds.
+/// Time in seconds that one rank needs for part of the model and one micro-batch.
 struct OpSeconds {
     Seconds forward;
     Seconds input_grad; ///< includes recomputation
@@ -34,7 +34,7 @@ struct OpSeconds {
 
 /// Times of a transformer's parts in a layout, from first principles, per micro-batch of T = b·s/cp tokens:
 ///
-/// - A product of a T×n and an n×m matrix lasts as long as the slower of computation and memory access, and at least 2
+/// - A product of a T×n and an n×m matrix takes as long as the slower of computation and memory access, and at least 2
 ///   µs. Computation runs at the rate of matrix products, reduced by the factor d/(d+128), where d is the smallest
 ///   dimension. The product's two gradients are products of the same size. A rank's experts run as one grouped product,
 ///   in which d is at most an expert's number of tokens.
@@ -79,7 +79,7 @@ private:
     [[nodiscard]] double exposedTensor(int collectives) const;
     [[nodiscard]] double exposedExchange(double behind) const;
     [[nodiscard]] double ringRound() const;
-    /// Times in seconds, and sizes, of some matrix products of a layer.
+    /// Times (in seconds) and sizes of some of a layer's matrix products.
     struct Products {
         double all = 0;
         double second = 0;   ///< time of the products that selective recomputation repeats
@@ -110,7 +110,7 @@ private:
 
 /// Time in seconds of a rank's exposed data-parallel communication, which overlaps with no other work.
 struct StepEnd {
-    double gradients = 0; ///< part of the reduce-scatter of gradients that ends after the last backward
+    double gradients = 0; ///< part of the gradient reduce-scatter that runs after the last backward
     double weights = 0;   ///< part of the all-gather of weights that ends after the first forward
     double optimizer = 0;
 

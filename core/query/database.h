@@ -72,7 +72,7 @@ private:
 /// Returns the names of the tables that a query reads. Checks the query before anything is loaded. Errors: Usage.
 [[nodiscard]] Result<std::set<std::string>> tablesRead(std::string_view sql);
 
-/// True if a table contains results of the analysis of a pipeline.
+/// True if a table contains results of pipeline analysis.
 [[nodiscard]] bool needsAnalysis(const std::string& table);
 
 } // namespace bubblescope::query

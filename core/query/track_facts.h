@@ -46,7 +46,7 @@ public:
 
     [[nodiscard]] const TrackFacts& operator[](TrackId track) const { return tracks_[track]; }
     [[nodiscard]] std::size_t size() const { return tracks_.size(); }
-    /// Properties of a process in a file, without thread, device and stream.
+    /// Properties of a process in a file, without thread, device or stream.
     [[nodiscard]] TrackFacts ofProcess(std::uint32_t file, std::int64_t pid) const;
 
 private:

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// The mapping of the trace's numbers to ranks, stages and chunks.
+/// The mapping from the trace's numbers to ranks, stages and chunks.
 struct Layout {
     int pp = 1;
     int microbatches = 1;

@@ -36,7 +36,7 @@ struct BareFoundOp {
     FoundNumber owner; ///< the rank that ran the op: a pipeline rank, or the global rank
     FoundNumber step;
     FoundNumber microbatch;
-    FoundNumber chunk_or_stage; ///< chunk or stage, see FoundOps::parts
+    FoundNumber chunk_or_stage; ///< chunk or stage; see FoundOps::parts
     FoundNumber sequence;       ///< index of the sequence slice
     FoundNumber replica;        ///< index of the pipeline replica (data parallelism)
     OpKind kind = OpKind::Forward;

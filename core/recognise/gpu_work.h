@@ -52,8 +52,8 @@ public:
     struct Work {
         TimeNs start{0};
         TimeNs end{0};
-        TimeNs idle{0};          ///< time inside the span in which none of the launched device work ran
-        std::int64_t device = 0; ///< the device that ran most of the work, see deviceOf()
+        TimeNs idle{0};          ///< time within the span when none of the launched device work ran
+        std::int64_t device = 0; ///< the device that ran most of the work; see deviceOf()
     };
     struct Launch {
         std::uint64_t process = 0;  ///< process number within one file
@@ -61,11 +61,11 @@ public:
         TimeNs returned{0};         ///< end of the call on the host
         bool call = true;           ///< false for an operator that is used as the launch
         TrackId thread = 0;         ///< the track of the call
-        std::int64_t of_thread = 0; ///< the calling thread, see threadOf()
+        std::int64_t of_thread = 0; ///< the calling thread; see threadOf()
         WorkKind kind = WorkKind::Compute;
         SliceId first = kNoId;   ///< first slice started on the device; a graph launch starts many kernels
         Span work;               ///< if the launch started several kinds of work, only the computing kernels
-        std::int64_t device = 0; ///< device of `first`, see deviceOf()
+        std::int64_t device = 0; ///< device of `first`; see deviceOf()
     };
 
     /// Reads slices in the categories of launches (cuda_runtime, cuda_driver, …) and of device work (kernel,
@@ -79,8 +79,8 @@ public:
     struct Threads {
         std::int64_t own = 0;                           ///< see threadOf(); 0: all threads count
         std::set<std::int64_t> with_ops;                ///< threads of the process that have ops
-        std::map<std::int64_t, std::int64_t> works_for; ///< for each helper thread, the thread with ops for which it
-                                                        ///< works, if several threads have ops
+        std::map<std::int64_t, std::int64_t> works_for; ///< for each helper thread, the thread with ops that it works
+                                                        ///< for, if several threads have ops
 
         [[nodiscard]] bool count(std::int64_t thread) const {
             if (own == 0 || thread == 0 || thread == own) return true;

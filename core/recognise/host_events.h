@@ -20,7 +20,7 @@ struct HostEvent {
     GpuWork::Span work;     ///< work on the device or, in a CPU run, on the host
     bool linked = false;    ///< true if autograd computed gradients for it later; false for optimizers and
                             ///< buffers
-    std::uint64_t call = 0; ///< for a transfer or collective: hash of its name, equal in all files
+    std::uint64_t call = 0; ///< for a transfer or collective: hash of its name, the same in all files
     // Direction of a transfer, if known.
     std::optional<CommKind> direction;
     std::optional<std::int64_t> peer; ///< global rank

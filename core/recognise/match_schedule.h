@@ -27,7 +27,7 @@ struct ScheduleMatch {
 /// generate one.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
-/// The order in which a step's ops ran. Optimizer ops before other ops are included only in pipelines without a flush,
+/// The order in which a step's ops ran. Optimizer ops before other ops are included only in pipelines without a flush;
 /// see weightVersions().
 [[nodiscard]] Schedule observedOrder(const StepTimeline& step);
 

@@ -30,7 +30,7 @@ struct MeshNumbers {
 struct Mesh {
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::vector<MeshAxis> order;        ///< pipeline, data, context and tensor, fastest-varying first
-    bool expert_outside_tensor = false; ///< true to spread experts over ranks with equal tensor rank, as in Megatron
+    bool expert_outside_tensor = false; ///< true to spread experts over ranks with the same tensor rank, as in Megatron
 
     /// The coordinates of a global rank; nullopt outside of the mesh.
     [[nodiscard]] std::optional<MeshNumbers> placeOf(std::int64_t rank) const;

@@ -122,7 +122,7 @@ template <class Args>
     return comm;
 }
 
-/// Upper bound for numbers of steps, ops, layers and ranks.
+/// Upper bound on the number of steps, ops, layers and ranks.
 inline constexpr std::int64_t kMaxOwnCount = std::int64_t{1} << 30;
 
 [[nodiscard]] inline bool placeCanBe(const RecordOwner& place) {

@@ -31,7 +31,7 @@ struct NativeMarks {
         RunInfo info;
         std::string process; ///< identifies the writing process across all hosts; empty for a simulation
     };
-    std::vector<Statement> statements; ///< information about the run that wrote the file, in order of time
+    std::vector<Statement> statements; ///< information about the run that wrote the file, in time order
     FoundOpPieces ops;                 ///< one piece per track
     std::vector<EventGap> gaps;        ///< the gaps around ops that are timed by their kernels
     std::int64_t by_events = 0;        ///< number of ops without kernels on ranks that recorded kernels
@@ -41,7 +41,7 @@ struct NativeMarks {
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
     std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of each owner with ops in this file
     bool has_end = false;                            ///< true if the process closed the file
-    std::string failure;                             ///< reason for a failure of the run, as recorded at the end
+    std::string failure;                             ///< reason why the run failed, as recorded at the end
 };
 [[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw);
 

@@ -29,7 +29,7 @@ struct ProfilerMarks {
     /// Marks of the most specific kind (stepMarkNamed()). With an adapter, each range lasts until the next mark.
     std::vector<Mark> steps;
     std::vector<Mark> receives; ///< gloo:recv ranges from call to arrival, which need not nest in other scopes
-    /// The values reported by the framework of a recorded job, see perfetto::kCaptureStates.
+    /// The values reported by the framework of a recorded job; see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
     bool is_captured = false; ///< true if `record` wrote the file
     bool has_end = false;     ///< true if the process exited normally

@@ -31,7 +31,7 @@ struct RuleMatch {
     TimeNs end{0};
     std::int64_t pid = 0;   ///< process number of its track
     bool on_device = false; ///< true for a range that the profiler mirrored onto a device
-    bool spilled = false;   ///< true if the slice is on an extra track because it overlaps others of its thread
+    bool spilled = false;   ///< true if the slice is on an extra track because it overlaps others on its thread
     std::int64_t owner = 0;
     std::int64_t replica = 0;
     std::optional<std::int64_t> step;      ///< step, if the match contains it

@@ -26,7 +26,7 @@ enum class RankSource : std::uint8_t {
 };
 
 /// One way in which traces name pipeline ops. Each rule is a row in the table of rules, which users extend with files
-/// of the same format (resources/manual/recognition.md).
+/// in the same format (resources/manual/recognition.md).
 struct RecognitionRule {
     struct OpSpelling {
         NamePattern name;
@@ -52,7 +52,7 @@ struct RecognitionRule {
     bool one_stage_per_rank = false;        ///< false if traces contain chunks or stages
     bool backward_splits = false;           ///< true: if W is separate, an op named backward is an input gradient
     [[nodiscard]] bool namesStages() const; ///< True if op names contain the stage instead of the chunk.
-    /// True if op names contain no micro-batch, so that it is derived from their order.
+    /// True if op names contain no micro-batch, so it is derived from the op order.
     [[nodiscard]] bool numbersMicrobatches() const;
 };
 

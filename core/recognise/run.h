@@ -40,7 +40,7 @@ struct Explanation {
     std::string source = "annotations";
     /// 0 … 1. For named ops: fraction of steps that ran in the schedule's order (for a custom schedule: in the order
     /// of the first step). If inferred: how well the schedule explains order, transfers and times, divided by the
-    /// number of equally good schedules, see ScheduleFit. Values of 0.8 or more are reliable; below 0.5 no schedule is
+    /// number of equally good schedules; see ScheduleFit. Values of 0.8 or more are reliable; below 0.5 no schedule is
     /// returned.
     double confidence = 1;
     std::vector<std::string> evidence; ///< sentences

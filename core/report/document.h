@@ -97,8 +97,8 @@ struct Column {
 [[nodiscard]] Column shown(Sentence title, Align align = Align::Right);
 [[nodiscard]] Column shown(const char* title, Align align = Align::Right);
 
-/// A table of similar items. In JSON, an array of objects under `key`, without columns that have no key; a table
-/// without a key is only for people.
+/// A table of similar items. In JSON, an array of objects under `key`, excluding columns without a key; a table without
+/// a key is only for people.
 struct Table {
     static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
@@ -123,7 +123,7 @@ struct Table {
                                      ///< all rows
 };
 
-/// Times by item (rows) and by rank, replica or similar (columns), for people. If there are too many columns, text
+/// Times by item (rows) and by rank, replica or the like (columns), for people. If there are too many columns, text
 /// shows the mean and the extremes of each row, and a page transposes the matrix. JSON contains the same data
 /// elsewhere, by rank.
 struct Matrix {
@@ -163,7 +163,7 @@ struct Finding {
 
 /// People see the first findings and the number of others; programs receive all of them.
 struct Findings {
-    static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on a screen of text
+    static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on one terminal screen
 
     std::string key;
     std::vector<Finding> list;

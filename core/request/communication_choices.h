@@ -26,7 +26,7 @@ struct CommunicationChoice {
 
 /// All combinations for an order, with receives posted as early as in PyTorch, deferred, or a few ops ahead. All other
 /// settings are those in `lowering`. Sorted: safe combinations first, then by step time, then by number of
-/// communicators. If one communicator is unsafe and one per edge is safe, also merges edges as long as this is safe,
+/// communicators. If one communicator is unsafe and one per edge is safe, also merges edges while this remains safe,
 /// unless there are too many combinations. Errors: those of LoweringRequest::lowered() and simulateLowered().
 [[nodiscard]] Result<std::vector<CommunicationChoice>> communicationChoices(const Schedule& order,
                                                                             const CostModel& costs,

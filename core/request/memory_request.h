@@ -38,7 +38,7 @@ struct MemoryRequest {
     std::optional<int> sequence;        ///< tokens, for a preset; the default is the model's sequence length
     std::optional<int> microbatch;      ///< sequences, for a preset; the default is 1
     std::vector<double> slice_tokens;   ///< see MemoryModel
-    /// If present, sizes are fitted to these peaks, see fittedTo(). The model is then optional: without it, all stages
+    /// If present, sizes are fitted to these peaks; see fittedTo(). The model is then optional: without it, all stages
     /// are assumed to be equal.
     std::vector<MeasuredPeak> peaks;
 

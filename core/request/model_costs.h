@@ -11,7 +11,7 @@ namespace bubblescope {
 struct DeviceSpeed {
     double flops = 500e12;         ///< FLOPs of 16-bit matrix products
     double memory_bytes = 2.5e12;  ///< bytes read and written by element-wise ops
-    double reduce_bytes = 150e9;   ///< bytes of an all-reduce's buffer
+    double reduce_bytes = 150e9;   ///< bytes of all-reduce buffers
     double reduce_latency = 20e-6; ///< additional seconds per all-reduce
 };
 

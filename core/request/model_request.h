@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The user's description of a model: the name of a known model, and sizes that override those of that model.
+/// The user's description of a model: the name of a known model, and sizes that override its own.
 struct ModelRequest {
     std::string preset;
     std::optional<std::int64_t> layers;

@@ -48,8 +48,8 @@ private:
     [[nodiscard]] Status addOpTimes(SearchRequest& request) const;
 };
 
-/// Copies sizes and times from a run, plus the placement and the order's peak activations unless the request limits
-/// them. Errors: those of selectSteps(), runModel() and MeanPipeline::of().
+/// Copies sizes and times from a run, plus, unless the request specifies them, the placement and limits on activations
+/// (the order's peaks). Errors: those of selectSteps(), runModel() and MeanPipeline::of().
 [[nodiscard]] Result<RecordedOrder> takeRecorded(const Run& run, const RunClocks& clocks, SearchRequest& request);
 
 } // namespace bubblescope

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// The user's description of the devices: the name of a known device, and rates that override those of that device.
+/// The user's description of the devices: the name of a known device, and rates that override its own.
 struct ClusterRequest {
     std::string device;
     int devices = 0;

@@ -10,14 +10,14 @@
 
 namespace bubblescope {
 
-/// The communicators that the user has chosen.
+/// The communicators chosen by the user.
 struct QueueRequest {
     std::string communicators; ///< one, direction, edge, pair, tag, or a file's path; empty = not specified
     std::optional<std::int64_t> eager;
     bool receive_blocks_compute = false;
 
     [[nodiscard]] bool given() const { return !communicators.empty() || eager || receive_blocks_compute; }
-    /// Uses tags if no communicators are specified. Errors: Usage; Input, also if a transfer of the order matches no
+    /// Uses tags if no communicators are specified. Errors: Usage; Input, also if a transfer in the order matches no
     /// communicator in the file.
     [[nodiscard]] Result<QueueModel> model(const Schedule& order) const;
 };

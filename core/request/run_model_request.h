@@ -17,7 +17,7 @@ struct RunModelRequest {
     RecogniseRequest recognise;
     StepRequest steps;
     std::string layers;              ///< per stage, such as "4,4,3", or a framework's layout; empty = unknown
-    double input_share = 50;         ///< share of the input gradient in a complete backward, in percent
+    double input_share = 50;         ///< the input gradient's share of a complete backward, in percent
     std::optional<double> max_error; ///< per cent
 
     /// Builds the model of the requested steps. Errors: Usage, and those of runModel().

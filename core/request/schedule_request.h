@@ -56,11 +56,11 @@ struct ScheduleRequest {
     std::optional<TimeNs> input_grad;
     std::optional<TimeNs> weight_grad;
     std::optional<TimeNs> overlapped;
-    std::optional<TimeNs> all_reduce; ///< added to the times of F and I, see CostModel::all_reduce
+    std::optional<TimeNs> all_reduce; ///< added to the times of F and I; see CostModel::all_reduce
     std::string stage_times;          ///< path of a file; empty = none
     std::string op_times;             ///< path of a file; empty = none
     std::string slice_cut;            ///< name of a SliceCut; empty = all slices take the same time
-    double attention = 0;             ///< used with slice_cut, see sliceParts()
+    double attention = 0;             ///< used with slice_cut; see sliceParts()
     TransferRequest transfers;
 
     /// Op times and latency from stage_times, op_costs or the individual times. Without `forward`, a forward takes
@@ -77,7 +77,7 @@ struct ScheduleRequest {
 
     /// Same as plan(), but op times are those for a rank's part of the model divided into `chunks` (empty = number of
     /// chunks in the order). With another number of chunks, op times are scaled accordingly. If there are as many stage
-    /// times as ranks, each is for a rank's complete part of the model. Accepts inputs that do not affect the order.
+    /// times as ranks, each is for a rank's whole part of the model. Accepts inputs that do not affect the order.
     [[nodiscard]] Result<Planned> planShare(TimeNs usual_forward, std::optional<int> chunks) const;
 
     /// Another schedule with the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.

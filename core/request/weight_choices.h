@@ -34,7 +34,7 @@ struct EarlierUnshard {
     Rank rank;
     Stage stage;
     std::string op;      ///< the waiting op
-    int ops_earlier = 0; ///< number of ops by which the UNSHARD should be moved
+    int ops_earlier = 0; ///< number of ops by which the UNSHARD should move earlier
     TimeNs exposed{0};   ///< duration of the wait
     TimeNs hidden{0};    ///< part of the wait that would be hidden
 };

@@ -72,7 +72,7 @@ struct Op {
 /// any other text.
 [[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
 
-/// Serialization, see core/base/wire.h.
+/// Serialization (see core/base/wire.h).
 template <class Wire>
 void fields(Wire& wire, Op& value) {
     auto& [microbatch, chunk, sequence, kind, overlapped] = value;

@@ -15,7 +15,7 @@ namespace bubblescope {
 /// Assignment of stages to ranks. p = pipeline-parallel degree, v = chunks per rank.
 enum class Placement : std::uint8_t {
     Loop, ///< stage = chunk·p + rank
-    V,    ///< even chunks ascend, odd chunks descend: rank r has the stages r, 2p−1−r, 2p+r, …
+    V,    ///< even chunks ascend, odd chunks descend: rank r has stages r, 2p−1−r, 2p+r, …
     /// Two pipelines over the same ranks, the second from the last rank to the first, with separate weights. Even
     /// chunks belong to the first pipeline and odd chunks to the second; each pipeline is placed as a V. Stage numbers
     /// of the pipelines alternate: stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).

@@ -16,7 +16,7 @@ namespace bubblescope {
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
 /// Parses such a document. Errors: Input, with `where` and the JSON path of the invalid entry. Sizes may be omitted if
-/// they follow from the lists. Does not check whether the order can run, see validate().
+/// they follow from the lists. Does not check whether the order can run; see validate().
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
 /// Writes PyTorch's schedule files: one line per rank, with cells "<stage><F|B|I|W><micro-batch>" in execution order,
@@ -28,11 +28,11 @@ namespace bubblescope {
 /// order, as required by checkActions(). Stages are mapped to chunks with the placement that fits the lines, either
 /// loop or V. Stricter than PyTorch, which ignores the rest of a cell ("0F0x"), accepts ops without a micro-batch, and
 /// does not detect missing transfers. Errors: Input, with `where`, line and column of the cell. Does not check whether
-/// the order can run, see validate().
+/// the order can run; see validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
 /// As above for both formats, but with all actions. The JSON document contains the actions under "lowered", as a list
-/// of names per rank, as in the cells of the CSV.
+/// of names per rank, as in the CSV's cells.
 [[nodiscard]] std::string scheduleToJson(const LoweredSchedule& lowered);
 /// Errors: Usage for groups, which PyTorch's CSV cannot represent.
 [[nodiscard]] Result<std::string> scheduleToCsv(const LoweredSchedule& lowered);

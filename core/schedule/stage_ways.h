@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 /// The paths (ways) of micro-batches through the stages: one path per copy of a model on the ranks. With one pipeline,
-/// the only path contains all stages in order. Two pipelines in opposite directions have two paths, one each. If each
+/// the only path contains all stages in order. Two pipelines in opposite directions have one path each. If each
 /// pipeline has one stage per rank, the second pipeline may also consist of several copies of a smaller model, each
 /// with its own path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
 class StageWays {
@@ -23,7 +23,7 @@ public:
     StageWays(Placement placement, int pp, int vpp, int copies);
 
     [[nodiscard]] static bool copiesFit(Placement placement, int pp, int vpp, int copies);
-    /// Determines the copies from the ops, see secondCopies(). The sizes must be positive. O(ops).
+    /// Determines the copies from the ops; see secondCopies(). The sizes must be positive. O(ops).
     [[nodiscard]] static StageWays of(const Schedule& schedule);
 
     [[nodiscard]] std::vector<Way> all() const;

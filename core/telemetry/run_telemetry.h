@@ -15,7 +15,7 @@ namespace bubblescope::telemetry {
 
 /// All steps of an analysed run, the ranks of its typical step, its findings, and metrics of its typical step. A
 /// trace's clock may differ from the time of day. Therefore, all times are shifted so that the last step ends at `now`;
-/// a resource attribute records this. `name` distinguishes runs: the same name and run result in the same identifiers.
+/// a resource attribute records this. `name` distinguishes runs: the same name and run give the same identifiers.
 [[nodiscard]] otlp::Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<ModelUse>& use,
                                        const std::string& name, TimeNs now);
 

@@ -22,7 +22,7 @@ struct RankAccount {
     TimeNs busy{0};
     TimeNs bubble{0}; ///< wall − busy, inside the pipeline window
     TimeNs replay{0}; ///< the part of the bubble in which checks ran (see countReplays()); the rest is idle
-    std::optional<TimeNs> expected_bubble; ///< total of the closed form; none if no form is applicable
+    std::optional<TimeNs> expected_bubble; ///< total of the closed form; none if no form applies
     PerPosition<TimeNs> executed{};        ///< bubble per position as executed
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
     PerPosition<TimeNs> expected{};        ///< closed form per position; 0 if there is none

@@ -17,7 +17,7 @@ namespace bubblescope {
 
 /// Lower bound on a step's makespan for any order. Contains only totals. O(ops). `costs` must cover either every stage
 /// or none. Ignores transfer queues and blocking sends, so the bound also holds with these. Errors: Input if
-/// the schedule is invalid or deadlocks; Usage if `costs` contain times of single ops.
+/// the schedule is invalid or deadlocks; Usage if `costs` contain times of individual ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
 /// A family's closed form in symbols: p, m, v, k slices of a sequence, the rank s, the op times t_f, t_b = t_i + t_w

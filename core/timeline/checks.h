@@ -88,7 +88,7 @@ struct TensorDifference {
     std::int64_t first = 0;          ///< index of the first differing element, in memory order
     std::uint64_t first_bits = 0;    ///< bits of this element in the first execution
     std::uint64_t second_bits = 0;   ///< bits of this element in the second execution
-    std::optional<std::int64_t> ulp; ///< distance of the two elements in units in the last place; none if either is NaN
+    std::optional<std::int64_t> ulp; ///< distance between the two elements in ulps; none if either is NaN
 };
 
 /// A planned check and its result. Times are on the clock of the run's trace.
@@ -136,7 +136,7 @@ struct DigestRecord {
 [[nodiscard]] std::optional<CheckOutcome> parseCheckOutcome(std::string_view name);
 [[nodiscard]] std::optional<Verdict> parseVerdict(std::string_view name);
 
-// Serialization, see core/base/wire.h.
+// Serialization (see core/base/wire.h).
 template <class Wire>
 void fields(Wire& wire, TensorDifference& value) {
     auto& [elements, differing, first, first_bits, second_bits, ulp] = value;

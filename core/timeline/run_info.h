@@ -22,7 +22,7 @@ struct RunInfo {
     int steps = 0; ///< number of steps to train; 0 if unknown
     Placement placement = Placement::Loop;
     bool paced = false;       ///< true if ops were delayed to their nominal times on an emulated device clock
-    TimeNs pace_tolerance{0}; ///< tolerance; an op that is later than this keeps its actual end
+    TimeNs pace_tolerance{0}; ///< tolerance; an op late by more than this keeps its actual end
     std::string faults;       ///< injected faults as specified by the user; empty if none
 
     /// Also sets the fields that follow from the executed schedule.

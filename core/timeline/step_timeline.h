@@ -45,7 +45,7 @@ enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
-    std::int16_t sequence = 0; ///< slice of the sequence, see Op::sequence
+    std::int16_t sequence = 0; ///< slice of the sequence; see Op::sequence
     Microbatch microbatch;
     Stage stage;
     Rank peer;

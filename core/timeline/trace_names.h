@@ -31,7 +31,7 @@
 ///   after it), kind, microbatch, chunk, stage, step and sequence as for an op, layer (index across the model, from 0
 ///   for the embedding), tensor, first and second (digests, 16 hexadecimal digits). For a mismatch whose tensors were
 ///   available, also elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
-/// - category "digest": an instant on the same track, see DigestRecord; the name and args are those of a check, with
+/// - category "digest": an instant on the same track (see DigestRecord); the name and args are those of a check, with
 ///   `digest` instead of first and second.
 /// - categories "kernel", "gpu_memcpy" and "gpu_memset": device activity of the rank, on tracks "stream: …" that are
 ///   named by the stream's purpose; categories "cuda_runtime" and "cuda_driver": calls of the rank, on the track "CUDA
@@ -39,7 +39,7 @@
 ///   names of a pair joined by "+") and `step`. An op lasts from its first to its last slice on the device; its slice
 ///   of category "op" then has the times of the events recorded around them.
 /// - category "clock": an instant named "ping" for an exchange between ranks with different clocks; args asker, replier
-///   (ranks in the run) and t0_ns … t3_ns, see Ping (core/base/time.h). All timestamps are nanoseconds of the
+///   (ranks in the run) and t0_ns … t3_ns; see Ping (core/base/time.h). All timestamps are nanoseconds of the
 ///   recording host's CLOCK_MONOTONIC; simulations start at 0.
 namespace bubblescope::trace_names {
 

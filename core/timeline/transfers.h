@@ -25,7 +25,7 @@ struct OpPlace {
 /// A micro-batch or, in schedules that split sequences, a slice of one.
 struct MicrobatchSlice {
     Microbatch microbatch;
-    std::int32_t sequence = 0; ///< slice of the sequence, see Op::sequence
+    std::int32_t sequence = 0; ///< slice of the sequence; see Op::sequence
 
     friend constexpr bool operator==(const MicrobatchSlice&, const MicrobatchSlice&) = default;
 };
@@ -79,7 +79,7 @@ struct OpTransfer {
 struct TimedTransfer {
     Rank to;            ///< the receiving rank
     TimeNs sent{0};     ///< start of the send
-    TimeNs received{0}; ///< end of the receive, see TransferBatches::endOf()
+    TimeNs received{0}; ///< end of the receive; see TransferBatches::endOf()
 };
 
 /// Visits the transfers of transfersBetweenRanks() whose ends are both recorded, each payload once, by receiving rank

@@ -16,7 +16,7 @@
 
 namespace bubblescope {
 
-/// Location of the args of a slice or an instant, see ArgStore; 0 means no args.
+/// Location of the args of a slice or an instant (see ArgStore); 0 means no args.
 using ArgSetId = std::uint64_t;
 
 /// Value of an arg. Nested JSON values are stored as JSON text.
@@ -83,7 +83,7 @@ struct ArgSource {
 
 /// Args of all slices and instants of a trace. A set is either a row of stored args, a position in a source, or the
 /// union of two sets. The set's id encodes its form, so sets in sources and single numbers use no memory here. Reading
-/// is thread-safe as long as nothing is added.
+/// is thread-safe while nothing is being added.
 class ArgStore {
 public:
     /// Returns 0 if there are no args. Equal sets are stored once, unless most sets turn out to be different.

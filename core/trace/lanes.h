@@ -33,7 +33,7 @@ inline constexpr std::size_t kLaneKinds = 7;
 /// A row in the table of lanes, which assigns a kind to matching slices. In name patterns, * matches any text and #
 /// matches a number; an empty pattern matches any name.
 struct LaneRule {
-    std::string category; ///< exact category of the slices; if empty, slices without a category
+    std::string category; ///< exact category of the slices; if empty, applies to slices without a category
     std::string process;  ///< pattern for the name of the process
     std::string thread;   ///< pattern for the name of the thread
     LaneKind kind = LaneKind::Device;
@@ -96,7 +96,7 @@ private:
     static constexpr std::uint8_t kByTrack = 0xff;
 
     std::vector<std::uint8_t> by_category_; ///< a LaneKind or kByTrack, indexed by StringId
-    std::vector<std::uint8_t> by_name_;     ///< same as by_category_, for names; empty if no rule is about names
+    std::vector<std::uint8_t> by_name_;     ///< same as by_category_, for names; empty if no rule uses names
     std::vector<LaneKind> by_track_;        ///< kind of slices without a category; empty if all tracks belong to hosts
     std::vector<std::string> device_;       ///< by track; empty if names do not identify the device
     bool any_work_ = false;

@@ -14,7 +14,7 @@ namespace bubblescope {
 
 /// The part of a process's name that identifies its rank, if a tool merged the files of several ranks.
 struct ProcessLabel {
-    std::string text; ///< such as "[TP00-PP01]" or "rank 3"; equal for all processes of a rank
+    std::string text; ///< such as "[TP00-PP01]" or "rank 3"; the same for all processes of a rank
     std::optional<std::int32_t> rank;
 };
 /// Recognises "[TP00-PP01] 4711", "rank 3: python" and "python (rank 3)"; empty for other names.

@@ -12,7 +12,7 @@
 namespace bubblescope {
 
 /// Pixels of equal length, starting at time 0: pixel k is [border(k), border(k + 1)). Adjacent views at the same zoom
-/// level therefore have common borders.
+/// level therefore share borders.
 class PixelGrid {
 public:
     /// The total length of `count` pixels is `length`; both must be positive.
@@ -82,7 +82,7 @@ public:
 
         friend bool operator==(const Column&, const Column&) = default;
     };
-    /// Divides [from, to) into out.size() columns of nearly equal width, see border().
+    /// Divides [from, to) into out.size() columns of nearly equal width; see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
     /// As above, for the pixels of a grid starting with `first`.
     void columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const;

@@ -64,8 +64,8 @@ struct TraceFile {
 /// nested were moved to another track, whose `spilled_from` is the original track.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;           ///< an arbitrary number if the file contains text instead, see process_name
-    std::int64_t tid = 0;           ///< 0 if the file contains text instead, see thread_name
+    std::int64_t pid = 0;           ///< an arbitrary number if the file contains text instead; see process_name
+    std::int64_t tid = 0;           ///< 0 if the file contains text instead; see thread_name
     StringId process_name = 0;      ///< may be empty
     StringId thread_name = 0;       ///< may be empty
     std::int32_t process_order = 0; ///< display order of the process according to the file, ascending
@@ -90,8 +90,8 @@ struct Instant {
     ArgSetId args = 0;
 };
 
-/// One end of a flow arrow. Points with equal ids (and equal files, unless `global`) form one flow, in order of time.
-/// Each point uses only 24 bytes, because a trace may have as many points as slices.
+/// One end of a flow arrow. Points with equal ids (and equal files, unless `global`) form one flow, in time order. Each
+/// point uses only 24 bytes, because a trace may have as many points as slices.
 struct FlowPoint {
     FlowPoint() = default;
     FlowPoint(std::uint64_t id_, TimeNs time_, TrackId track_, SliceId slice_, bool global_)

@@ -106,7 +106,7 @@ private:
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
     TimeNs stuck_at_{0}; ///< time when a flush last failed; 0 if the last flush succeeded
-    std::string told_;   ///< reason for the failure that was reported last
+    std::string told_;   ///< reason for the last reported failure
     bool over_ = false;
     RunQueue run_queue_;
     TimeNs looked_at_{0}; ///< time of the last call to waitedSince()

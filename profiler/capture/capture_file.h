@@ -36,7 +36,7 @@ struct CaptureFileInfo {
     TimeNs began{0};         ///< CLOCK_MONOTONIC; distinguishes processes with equal process ids
     std::int64_t size = 0;   ///< size limit of all parts in bytes, above which the oldest part is removed; 0 = one
                              ///< part, no limit
-    OwnedArgs description{}; ///< further arguments of the instant at the start of each part
+    OwnedArgs description{}; ///< additional arguments of the instant at the start of each part
 };
 
 /// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. If there are

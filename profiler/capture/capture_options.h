@@ -22,7 +22,7 @@ struct CaptureOptions {
         Pipeline, ///< ranges, NCCL, and the first and last kernel of each op
     };
 
-    std::filesystem::path dir; ///< folder for traces; empty: nothing is recorded
+    std::filesystem::path dir; ///< folder for traces; empty = nothing is recorded
     Mode mode = Mode::Full;
     bool nvtx = true;
     bool nccl = true;
@@ -92,7 +92,7 @@ public:
     }
     /// True if nothing more will be recorded.
     [[nodiscard]] bool isOver(TimeNs now) const { return state_.until && now >= *state_.until; }
-    /// True if a name begins a step.
+    /// True if a range with this name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
 
     /// State from which another process can continue the window.

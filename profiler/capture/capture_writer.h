@@ -119,7 +119,7 @@ private:
     std::optional<OpKernels> thinning_;
     EventMemory* memory_ = nullptr;
     const EventReader* reader_ = nullptr;
-    std::vector<std::string> messages_; ///< messages that wait until the file has begun
+    std::vector<std::string> messages_; ///< messages held until the file has begun
     OwnedArgs statements_;
     bool stated_ = true;              ///< true if this part contains the job's properties
     perfetto::CaptureCounts flushed_; ///< counts at the last flush

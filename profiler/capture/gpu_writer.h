@@ -82,7 +82,7 @@ private:
     perfetto::CaptureCounts& counts_;
     std::map<std::uint32_t, ThreadOps> ops_;
     std::unordered_map<std::uint32_t, cupti::OwnedActivity> calls_; ///< by correlation
-    std::deque<cupti::OwnedActivity> kernels_;                      ///< kernels that wait for their op
+    std::deque<cupti::OwnedActivity> kernels_;                      ///< kernels waiting for their op
 };
 
 } // namespace bubblescope::profiler

@@ -17,9 +17,9 @@
 
 namespace bubblescope::profiler {
 
-/// Writes the NVTX events of threads: one track per thread and domain, and further tracks for start/end ranges, which
-/// need not nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the category, and
-/// a payload or its fields. Not thread-safe.
+/// Writes the NVTX events of threads: one track per thread and domain, and additional tracks for start/end ranges,
+/// which need not nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the
+/// category, and a payload or its fields. Not thread-safe.
 class HostWriter {
 public:
     /// All references must outlive the writer.

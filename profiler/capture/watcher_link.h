@@ -11,8 +11,8 @@
 namespace bubblescope::profiler {
 
 /// The connection to the `record` process that started the job. The `record` process saves the records left in this
-/// process's memory if this process is killed, exits without destructors, or executes another program. The peer must
-/// run as the same user or as root.
+/// process's memory if this process is killed, exits without running destructors, or executes another program. The peer
+/// must run as the same user or as root.
 class WatcherLink {
 public:
     WatcherLink() = default;

@@ -115,8 +115,8 @@ inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) /
 
 class EventMemory {
 public:
-    /// Private memory with `bytes` for records, rounded to whole chunks; less if the process's limits do not allow that
-    /// much. Null if there is no memory. Any thread.
+    /// Private memory with room for `bytes` of records, rounded to whole chunks; less if the process's limits do not
+    /// allow that much. Null if there is no memory. Any thread.
     [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
     /// Like create(), but in memory that another process may map. Null if this process may not create a memory file of
     /// that size, because the file size limit applies.

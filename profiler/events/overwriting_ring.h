@@ -11,9 +11,9 @@
 
 namespace bubblescope::profiler {
 
-/// A ring buffer of records of `Words` 64-bit words, with one producing and one draining thread. The producer takes no
-/// lock, allocates nothing and never waits. When the ring is full, new records overwrite the oldest, and the drainer
-/// counts the lost records.
+/// A ring buffer of records with `Words` 64-bit words each, with one producing and one draining thread. The producer
+/// takes no lock, allocates nothing and never waits. When the ring is full, new records overwrite the oldest, and the
+/// drainer counts the lost records.
 ///
 /// Each slot has a stamp with its sequence number, so the drainer can detect that the slot was overwritten during the
 /// read.

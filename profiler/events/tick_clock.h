@@ -20,7 +20,7 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// True if this machine's time stamp counter runs at a constant rate, in step on all cores. The kernel checks the
+/// True if this machine's time stamp counter runs at a constant rate, in sync on all cores. The kernel checks the
 /// counter at boot, and then uses it as its clock source.
 [[nodiscard]] bool countsEvenly();
 

@@ -24,7 +24,7 @@ struct CapturedProcess {
     std::int64_t pid = 0;
     std::int64_t began = 0; ///< CLOCK_MONOTONIC, ns
     std::string program;
-    perfetto::CaptureCounts counts; ///< the latest counts that were reported
+    perfetto::CaptureCounts counts; ///< the latest reported counts
     /// Source of the counts: Own if the process ended normally, Watcher if `record` saved or counted its remaining
     /// records. With Open, the number of lost records is at least the count.
     enum class Account : std::uint8_t { Open, Own, Watcher };

@@ -21,7 +21,7 @@ namespace bubblescope::profiler {
 /// The number of recorded and lost device records of a run.
 struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, memsets and graphs
-    std::int64_t calls = 0;   ///< calls of the runtime and driver APIs
+    std::int64_t calls = 0;   ///< calls to the runtime and driver APIs
     std::int64_t foreign = 0; ///< work and calls from unregistered threads or streams, which belong to no rank
     std::int64_t lost = 0;    ///< records that CUPTI dropped, that have no times, or that are corrupt
 

@@ -39,7 +39,7 @@ public:
     [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default domain
     [[nodiscard]] std::string text(std::uint32_t handle) const;
     [[nodiscard]] std::string category(std::uint16_t domain, std::uint32_t category) const;
-    /// Number of times that threads were named, from which a reader can detect changes.
+    /// Number of times that a thread was named, so that readers can detect changes.
     [[nodiscard]] std::uint64_t threadNamings() const;
     [[nodiscard]] std::optional<std::string> threadName(std::uint32_t tid) const;
     /// See PayloadSchemas::decode().

@@ -54,7 +54,7 @@ public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
     [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
 
-    /// The files of a rank in a folder, in the order of writing.
+    /// The files of a rank in a folder, in the order in which they were written.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
     /// `rank` is the global rank, in a mesh of pp × dp × tp ranks in which tp varies fastest. Creates

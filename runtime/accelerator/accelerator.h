@@ -98,7 +98,7 @@ public:
     virtual void destroy(Stream stream) noexcept = 0;
     /// The stream as a handle of the device's own library (a CUstream), for profilers; null if there is none.
     [[nodiscard]] virtual void* nativeStream(Stream /*stream*/) const { return nullptr; }
-    /// Waits until all work of the stream is done.
+    /// Waits until all work on the stream is done.
     virtual void finish(Stream stream) = 0;
 
     /// `timed` is true if the event may be passed to elapsed().

@@ -12,8 +12,8 @@ namespace bubblescope::report {
 /// Adds the first lines of the text output: the files that were read, and the schedule.
 void addTraceLines(Section& document, const Run& run, const StepSelection& selection);
 
-/// For programs: "trace" contains files, sizes, faults and origin of the trace; "schedule" contains the schedule and
-/// how it was determined.
+/// For programs: "trace" contains the trace's files, sizes, faults and origin; "schedule" contains the schedule and how
+/// it was determined.
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 

@@ -5,7 +5,7 @@
 
 namespace bubblescope::report {
 
-/// Recorded memory of ranks, and the memory that each forward keeps; an empty section if no memory was recorded. For
+/// Memory recorded on ranks, and the memory that each forward keeps; an empty section if no memory was recorded. For
 /// programs, the section is "memory".
 [[nodiscard]] Section memoryUseSection(const MemoryUse& use, Reader reader);
 

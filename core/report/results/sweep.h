@@ -25,7 +25,7 @@ struct SweptRun {
 [[nodiscard]] std::string opMeaning(const Schedule& schedule, const CostModel& costs);
 
 /// One row per point: the values of the axes, sizes, op times, makespan, bubble rates and peak activations. The peak is
-/// also converted to micro-batches of a rank's complete part of the model, which makes orders with different numbers of
+/// also given in micro-batches over a rank's whole part of the model, which makes orders with different numbers of
 /// chunks comparable.
 [[nodiscard]] Table sweepTable(std::span<const SweptRun> runs, std::span<const SweepAxis> axes);
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// Adds the error of replaying a run, which affects all predictions of what-if and advice.
+/// Adds the replay error of a run, which affects all predictions of what-if and advice.
 void addReplayError(Section& section, const ReplayCheck& check);
 /// As above; for programs, also by step and rank.
 void addReplayCheck(Section& section, const ReplayCheck& check);

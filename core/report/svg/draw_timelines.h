@@ -11,7 +11,7 @@
 
 namespace bubblescope::svg {
 
-/// Work of a rank that is not an op, drawn on a lane below the ops.
+/// Work of a rank other than ops, drawn on a lane below the ops.
 struct LaneBar {
     enum class Lane : std::uint8_t { Send, Receive, Weights };
     Lane lane = Lane::Send;

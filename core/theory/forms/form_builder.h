@@ -16,7 +16,7 @@ namespace bubblescope {
 /// Total time of a rank's ops, excluding optimizer ops after all others.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
 
-/// Rejects times per stage, for families whose form covers transfers with latency but requires equal stages. Errors:
+/// Rejects per-stage times, for families whose form covers transfers with latency but requires equal stages. Errors:
 /// Usage.
 [[nodiscard]] Status requireEqualStages(const CostModel& costs);
 

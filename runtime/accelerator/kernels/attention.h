@@ -4,7 +4,7 @@
 
 namespace bubblescope::runtime {
 
-// Causal self-attention of all heads of all sequences in one kernel that never writes scores and weights to memory (Dao
+// Causal self-attention of all heads of all sequences in one kernel that never writes scores or weights to memory (Dao
 // and others, "FlashAttention", 2022). Numbers are stored as Bf16. Products of 16-bit numbers are summed in float, and
 // weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
 //
@@ -56,7 +56,7 @@ struct FusedAttentionGradient {
     HeadRows<const Bf16> output;
     HeadRows<const Bf16> output_grad;
     const float* logs = nullptr;
-    float* along = nullptr; ///< scratch memory of the size of `logs`
+    float* along = nullptr; ///< scratch memory, as large as `logs`
     HeadRows<Bf16> queries_grad;
     HeadRows<Bf16> keys_grad;
     HeadRows<Bf16> values_grad;

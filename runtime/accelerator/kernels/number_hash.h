@@ -5,8 +5,8 @@
 
 namespace bubblescope::runtime {
 
-// Random numbers that depend only on a seed and a name, and are equal on every machine and device. `Synthetic` defines
-// the names.
+// Random numbers that depend only on a seed and a name, and are the same on every machine and device. `Synthetic`
+// defines the names.
 
 /// SplitMix64: the output for the state `x`.
 BUBBLESCOPE_PORTABLE inline std::uint64_t mixBits(std::uint64_t x) {
