@@ -92,7 +92,7 @@ public:
     }
     /// True if nothing more will be recorded.
     [[nodiscard]] bool isOver(TimeNs now) const { return state_.until && now >= *state_.until; }
-    /// True if a range with this name begins a step.
+    /// True if a range or mark with this name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
 
     /// State from which another process can continue the window.
