@@ -23,14 +23,14 @@ enum class ActionKind : std::uint8_t {
     WaitSendBackward,
     WaitReceiveForward, ///< WAIT_RECV_F: waits until this receive has ended
     WaitReceiveBackward,
-    Unshard, ///< starts to gather a stage's weights
+    Unshard, ///< starts gathering a stage's weights
     Reshard, ///< frees a stage's weights
     ReduceGrad,
     WaitReduceGrad,
     // The following actions do not exist in PyTorch; they concern the activations that F keeps for its backward.
     Offload,     ///< starts to copy the activations to the host or to another rank, which frees their memory
     WaitOffload, ///< waits until this copy has ended
-    Reload,      ///< starts to copy the activations back after the offload has ended; the backward waits for this copy
+    Reload,      ///< starts copying the activations back after the offload has ended; the backward waits for this copy
     Recompute,   ///< recomputes the activations, because F kept only its input
 };
 

@@ -16,8 +16,8 @@ namespace bubblescope {
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 
 /// Lower bound on a step's makespan for any order. Contains only totals. O(ops). `costs` must cover either every stage
-/// or none. Ignores transfer queues and blocking sends, so the bound also holds with these. Errors: Input if
-/// the schedule is invalid or deadlocks; Usage if `costs` contain times of individual ops.
+/// or none. Ignores transfer queues and blocking sends, so the bound holds with them too. Errors: Input if the schedule
+/// is invalid or deadlocks; Usage if `costs` contain times of individual ops.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
 /// A family's closed form in symbols: p, m, v, k slices of a sequence, the rank s, the op times t_f, t_b = t_i + t_w
@@ -31,7 +31,7 @@ struct FamilyForm {
     };
 
     std::vector<std::string_view> flavors; ///< flavors to which the form applies; empty if there is only one order
-    bool latency = false; ///< true if the form includes transfers of latency c; otherwise they must take no time
+    bool latency = false; ///< true if the form includes transfers of latency c; otherwise transfers must take no time
     FormKind kind = FormKind::Exact;
     std::string bubble; ///< bubble per rank; empty if the family has no form
     std::string makespan;

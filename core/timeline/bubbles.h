@@ -19,8 +19,8 @@ namespace bubblescope {
 
 /// Position of a bubble in its rank's step.
 ///
-/// A rank's ops are divided into three phases. Warm-up ends before the forward that directly precedes the first
-/// backward. The steady phase lasts from that forward to the backward directly after the last forward. Cool-down is the
+/// A rank's ops are divided into three phases. Warm-up ends before the forward that immediately precedes the first
+/// backward. The steady phase runs from that forward to the backward right after the last forward. Cool-down is the
 /// rest. If all forwards of a rank precede its backwards, there is no steady phase (in F-then-B, and on the outer ranks
 /// of 1F1B if m is small), and the gap between its forwards and backwards is a single bubble.
 enum class Position : std::uint8_t {
@@ -115,7 +115,7 @@ private:
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// Total bubble time per rank and position.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// As above, but with the start times in `starts` (for all ops except optimizers), indexed as in the order's
+/// As above, but with the start times in `starts` (for all ops except optimizer ops), indexed as in the order's
 /// graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts);

@@ -78,7 +78,7 @@ enum class Verdict : std::uint8_t {
     Open,       ///< not repeated, or cannot be repeated
     Transient,  ///< repeated on the same rank, and both repetitions agree
     Device,     ///< this rank deviates again but another does not: this rank's hardware is suspect
-    Everywhere, ///< repetitions on other ranks also deviate from each other: the code is not deterministic
+    Everywhere, ///< repetitions on other ranks also deviate from each other: the code is nondeterministic
 };
 
 /// Location and extent of a difference inside a tensor.

@@ -72,8 +72,8 @@ public:
     [[nodiscard]] virtual std::optional<StreamId> streamId(void* stream) = 0;
 };
 
-/// File names of CUPTI to try, newest first. A CUPTI that is newer than the driver's CUDA version does not start, so
-/// newer files are excluded. `driver_version` is 12040 for 12.4; 0 = unknown.
+/// CUPTI file names to try, newest first. A CUPTI that is newer than the driver's CUDA version does not start, so newer
+/// files are excluded. `driver_version` is 12040 for 12.4; 0 = unknown.
 [[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
 /// Returns the CUPTI library that the process has loaded or, if there is none, the system's library. CUPTI is loaded on

@@ -15,8 +15,8 @@ namespace bubblescope::profiler::cupti {
 /// Returns the name of an API call. `runtime` is true for CUDA's runtime API, and false for the driver API.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
-/// Names of activities in traces, in the terms of PyTorch's profiler, so that readers need to know only one convention.
-/// Names are cached; not thread-safe.
+/// Names of activities in traces, as in PyTorch's profiler, so that readers need to know only one convention. Names are
+/// cached; not thread-safe.
 class ActivityNames {
 public:
     explicit ActivityNames(CallName call_name) : call_name_(std::move(call_name)) {}
@@ -35,7 +35,7 @@ private:
     std::map<std::uint32_t, std::string> graphs_;
 };
 
-/// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities that traces do not show.
+/// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities not shown in traces.
 [[nodiscard]] std::string_view categoryOf(const Activity& activity);
 
 /// True for activities that ran on a device: kernels, copies, memsets and graphs.

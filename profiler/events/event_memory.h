@@ -25,7 +25,7 @@ namespace event_memory {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;
 inline constexpr std::size_t kChunkWords = kChunkBytes / sizeof(std::uint64_t);
-inline constexpr std::size_t kThreads = 1024; ///< maximum number of simultaneous threads
+inline constexpr std::size_t kThreads = 1024; ///< maximum number of concurrent threads
 inline constexpr std::size_t kStacks = 6;     ///< range stacks per thread that a checkpoint can hold
 inline constexpr std::size_t kMaxChunks = std::size_t{1} << 16;
 inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< size of the writer's notes in bytes
@@ -116,7 +116,7 @@ inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) /
 class EventMemory {
 public:
     /// Private memory with room for `bytes` of records, rounded to whole chunks; less if the process's limits do not
-    /// allow that much. Null if there is no memory. Any thread.
+    /// allow that much. Null if out of memory. Any thread.
     [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
     /// Like create(), but in memory that another process may map. Null if this process may not create a memory file of
     /// that size, because the file size limit applies.

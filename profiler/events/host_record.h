@@ -39,7 +39,7 @@ struct HostRecord {
     std::uint64_t parent = 0;      ///< for CommBegin: id of the parent event, 0 = none
     std::uint32_t text_handle = 0; ///< handle of a registered string; 0 = see `text`
     std::string_view text;
-    std::string_view bytes; ///< a payload with a schema; for NCCL events see profiler/nccl/comm_event.h
+    std::string_view bytes; ///< a payload with a schema; for NCCL events, see profiler/nccl/comm_event.h
 };
 
 using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;

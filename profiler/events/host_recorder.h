@@ -169,9 +169,9 @@ private:
     std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};
-    std::mutex mutex_; ///< held while a process begins to record
+    std::mutex mutex_; ///< held while a process starts recording
     std::atomic<EventMemory*> memory_{nullptr};
-    bool began_ = false; ///< true if this process or an ancestor began to record
+    bool began_ = false; ///< true if this process or an ancestor started recording
 };
 
 } // namespace bubblescope::profiler

@@ -70,7 +70,7 @@ public:
 
     [[nodiscard]] std::size_t capacity() const { return size_; }
     /// Number of records waiting to be drained; more than the capacity if some were overwritten. May be called by any
-    /// thread; the result may be outdated.
+    /// thread; the result may be stale.
     [[nodiscard]] std::uint64_t waiting() const {
         const std::uint64_t read = read_.load(std::memory_order_acquire); // loaded first, so that `read` cannot be
                                                                           // newer than written_

@@ -28,7 +28,7 @@ struct LeftByProcess {
     perfetto::CaptureCounts counts; ///< counts including all losses; valid if something was recorded and the process
                                     ///< did not end normally
     std::string message;            ///< reason why the process could not write, or why its records cannot be saved
-    std::string signal;             ///< signal that ended the process; empty if there was none, or if unknown
+    std::string signal;             ///< signal that ended the process; empty if none or unknown
 };
 
 /// Writes the remaining records of a process into its file in `dir`, or into a new file if it had none. Call this once,

@@ -17,7 +17,7 @@ namespace bubblescope::profiler {
 
 /// Maps the memory of a job's processes, and saves the records that a process could not write because it was killed,
 /// called _exit, or executed another program. If a process's memory cannot be mapped, the process itself reports at
-/// exit how much it wrote. Runs on its own thread. Accepts only processes of the same user.
+/// exit how much it wrote. Runs on its own thread. Accepts only processes run by the same user.
 class ProcessWatcher {
 public:
     /// Error: Run.

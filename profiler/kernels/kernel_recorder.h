@@ -18,7 +18,7 @@
 
 namespace bubblescope::profiler {
 
-/// The number of recorded and lost device records of a run.
+/// Counts of a run's recorded and lost device records.
 struct KernelCounts {
     std::int64_t work = 0;    ///< kernels, copies, memsets and graphs
     std::int64_t calls = 0;   ///< calls to the runtime and driver APIs

@@ -17,7 +17,7 @@ struct CommEvent {
     static constexpr std::int32_t kNone = -1;
 
     std::uint32_t type = 0; ///< see abi::Event
-    std::uint64_t comm = 0; ///< NCCL's id of the communicator
+    std::uint64_t comm = 0; ///< NCCL's id for the communicator
     std::uint64_t sequence = 0;
     std::uint64_t count = 0; ///< number of elements; for a proxy operation, bytes per chunk
     std::int32_t rank = kNone;

@@ -139,7 +139,7 @@ struct SchemaEntry {
     const char* name;
     const char* description;
     std::uint64_t array_length;
-    std::uint64_t offset; ///< 0 in any entry except the first: the field follows the previous one, aligned
+    std::uint64_t offset; ///< 0 in any entry except the first: the field follows the previous one, with alignment
     const void* semantics;
     const void* reserved;
 };

@@ -55,7 +55,7 @@ public:
     /// because more frequent flushes would slow short steps by about 1 %.
     void requestFlush();
 
-    /// Writes the content of the rings. Returns the first error of any flush so far; after an error nothing more is
+    /// Writes the content of the rings. Returns the first error of any flush so far; after an error, nothing more is
     /// written to that rank's file.
     [[nodiscard]] Status flush();
 
@@ -68,7 +68,7 @@ public:
 
     /// Sets an additional source of slices, which calls addSlices(). The source is called before each flush, by one
     /// thread at a time and without a lock held. `last` is true when close() calls it. An empty function removes the
-    /// current source. Must not be set while producers run.
+    /// current source. Must not be set while producers are running.
     using Source = std::function<void(bool last)>;
     void setSource(Source source);
 

@@ -53,7 +53,7 @@ private:
 
 /// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device. Later
 /// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream waits
-/// for it. To keep that wait short, a few buffers freed on other streams stay unused; beyond that number the oldest
+/// for it. To keep that wait short, a few buffers freed on other streams stay unused; beyond that number, the oldest
 /// buffer is reused. The lowest free address of a size is taken, so that recurring work finds its buffers at the same
 /// addresses. Training needs the same sizes in every step, so device memory is allocated only in the first steps. On a
 /// device that shares the host's memory, freed memory is released immediately.
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
     /// Reclaims, without waiting, memory that other streams no longer use. Call this when no stream is busy, such as
-    /// between steps, so that each step finds memory free at the same addresses.
+    /// between steps, so that each step finds free memory at the same addresses.
     void settle();
 
     /// Bytes currently in use, rounded up to size classes; peak() is the maximum so far.

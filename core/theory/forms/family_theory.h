@@ -11,8 +11,8 @@
 namespace bubblescope {
 
 /// Theory for the orders of one schedule family, used by closedForm(). Any function may be null. Functions are called
-/// with a schedule that the family generated, or an equal one. Errors name the condition that the schedule or the costs
-/// violate.
+/// with a schedule that the family generated, or one equal to it. Errors name the condition that the schedule or the
+/// costs violate.
 struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
     /// Bubbles per position or in total, for equal stages and transfers that take no time.
@@ -67,7 +67,7 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory pipeDreamTheory();
 
 /// Form of every order in which all micro-batches pass through one chunk after another, first forward and then
-/// backward; derived in forwards_first.cpp. Errors: Usage if stages are not equal.
+/// backward; derived in forwards_first.cpp. Errors: Usage if the stages are not equal.
 [[nodiscard]] Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain);
 
 } // namespace bubblescope

@@ -106,7 +106,7 @@ private:
 
 /// Loss from transitions between chunks. After leaving a rank's chunk, a micro-batch returns for the next chunk
 /// p·(t_f+c) later; meanwhile, the rank has work of n·t_f for the n micro-batches that pass the chunk together. The
-/// rank waits for the difference of these times at each of the v−1 transitions, both forward and backward.
+/// rank waits for the difference between these times at each of the v−1 transitions, both forward and backward.
 struct WrapLoss {
     TimeNs forward{0};
     TimeNs backward{0};

@@ -54,7 +54,7 @@ struct NormaliseKernel {
     }
 };
 
-/// Normalisation and y = x̂ ∘ gain + bias in one kernel; the result is bit-identical to the result of two separate
+/// Normalisation and y = x̂ ∘ gain + bias in one kernel; the result is bit-identical to that of two separate
 /// kernels.
 template <class T>
 struct NormaliseAndScaleKernel : NormaliseKernel<T> {

@@ -69,7 +69,7 @@ struct AddKernel {
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { to[i] += from[i]; }
 };
 
-/// to[row, c] += from[row, c] + bias[c], with one rounding.
+/// to[row, c] += from[row, c] + bias[c], rounded once.
 template <class T>
 struct AddWithBiasKernel {
     using Form = GridForm;
@@ -218,7 +218,7 @@ struct FlipKernel {
     }
 };
 
-/// Flips the lowest bit of about half of the numbers, which resembles the effect of a different order of additions.
+/// Flips the lowest bit of about half of the numbers, which resembles the effect of a different summation order.
 template <class T>
 struct DisturbKernel {
     using Form = EachForm;

@@ -171,7 +171,7 @@ __device__ void takeLeft(unsigned (&left)[kStrips][kWidth / 16][4], const HeadRo
     }
 }
 
-/// Starts to copy bytes to shared memory, or to clear bytes there, while the thread continues; see awaitCopies().
+/// Starts copying bytes to shared memory, or clearing bytes there, while the thread continues; see awaitCopies().
 template <int kBytes>
 __device__ void copyAhead(void* to, const void* from, bool inside) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -13,7 +13,7 @@ namespace bubblescope::runtime {
 /// support green contexts.
 using DriverFunctions = std::function<void*(const char* name)>;
 
-/// Finds functions of the driver loaded in this process; all are null if there is no driver.
+/// Finds functions in the driver that this process has loaded; all are null if there is no driver.
 [[nodiscard]] DriverFunctions loadedDriver();
 
 struct GreenCalls; ///< the driver's functions for green contexts

@@ -7,8 +7,8 @@
 
 namespace bubblescope::runtime {
 
-// Execution of the forms of runtime/accelerator/kernels/forms.h on a GPU. Launch errors are left for
-// cudaGetLastError(). Also compiled by nvcc.
+// Runs the forms in runtime/accelerator/kernels/forms.h on a GPU. Launch errors are left for cudaGetLastError(). Also
+// compiled by nvcc.
 
 #define BUBBLESCOPE_LAUNCH(Kernel) void launchOnGpu(const Kernel& kernel, cudaStream_t stream);
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)

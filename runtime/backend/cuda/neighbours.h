@@ -167,7 +167,7 @@ struct FetchColumns : PassOverArrays {
     }
 };
 
-/// Points a kernel's arrays to registers, so that index 0 is the first element read.
+/// Points a kernel's arrays at registers, so that index 0 is the first element read.
 struct PointToRoom {
     NeighboursRoom& room;
     std::int64_t row = 0;

@@ -18,8 +18,8 @@ namespace bubblescope::runtime {
 ///
 /// Work that cannot be part of a graph (events of other streams, or waiting for the device) is placed between pause()
 /// and resume(), which split the batch into several graphs. The same applies to work whose arguments differ each time.
-/// Between begin() and end() only the thread that called begin() may use the stream; failures, such as calls from other
-/// threads, are reported as exceptions.
+/// Between begin() and end(), only the thread that called begin() may use the stream; failures, such as calls from
+/// other threads, are reported as exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}

@@ -24,7 +24,7 @@ struct PeerLink {
     /// The index of a member is its rank in the communicator. A one-way link has two members: the sender, then the
     /// receiver.
     std::vector<Rank> members;
-    /// If true, messages are sent one by one, in the order in which the sender's list of ops produces them. Otherwise
+    /// If true, messages are sent one by one, in the order in which the sender's list of ops produces them. Otherwise,
     /// all messages of the step are exchanged together, in both directions.
     bool one_way = true;
     std::vector<LinkMessage> messages;
@@ -35,10 +35,10 @@ struct PeerLink {
 
 /// All links of a run, in an order that is the same for all ranks. For each rank and each of the ranks that it sends
 /// to, there is one link for activations and one for gradients. A transfer therefore never waits for a transfer in
-/// another direction or of another kind. The receiver may take messages in an order other than that of arrival. Ranks
-/// with copies of the same stages share one link, over which they exchange the sums of their gradients together. Ranks
-/// that share stages have one link for each sum that may be pending (see kPartsUnderWay), over which they exchange the
-/// parts of that sum together.
+/// another direction or of another kind. The receiver may take messages out of arrival order. Ranks with copies of the
+/// same stages share one link, over which they exchange the sums of their gradients together. Ranks that share stages
+/// have one link for each sum that may be pending (see kPartsUnderWay), over which they exchange the parts of that sum
+/// together.
 [[nodiscard]] std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh);
 
 } // namespace bubblescope::runtime

@@ -31,8 +31,8 @@ struct LinkContext {
     bool paced = false; ///< true to record arrivals on the device, so that a latency can be added
 };
 
-/// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call waits; each call starts
-/// all transfers that can be started. Not thread-safe. Failures are reported as exceptions.
+/// A rank's end of one link: a communicator, its stream, and the messages to transfer. No call blocks; each call starts
+/// all transfers that can start. Not thread-safe. Failures are reported as exceptions.
 class NcclChannel {
 public:
     NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);

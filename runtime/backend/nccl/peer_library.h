@@ -22,8 +22,8 @@ public:
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
     virtual void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
 
-    /// True if the last call has been carried out, so that another call or other work on the stream may follow. Throws,
-    /// with the library's message, if the communicator has failed on this rank or at a peer.
+    /// True if the last call has completed, so that another call or other work on the stream may follow. Throws, with
+    /// the library's message, if the communicator has failed on this rank or at a peer.
     [[nodiscard]] virtual bool ready() = 0;
 
     /// Ends all pending transfers on this rank without involving the peers; streams that wait for them continue.
