@@ -117,8 +117,8 @@ std::string compareText(const AadiffStudy& study) {
 void addNever(report::Section& document, const AadiffPlan& plan, bool layers) {
     constexpr std::size_t kShown = 3;
     report::Section section;
-    section.heading = "Never checked: no slot is long enough while the inputs are available (split chunks with "
-                      "--layers, or lower --margin)";
+    section.heading = "Never checked: no slot is long enough before the inputs are freed (split chunks with --layers, "
+                      "or lower --margin)";
     for (const RankPlan& rank : plan.ranks) {
         if (rank.never.empty()) continue;
         std::string units;
@@ -140,7 +140,7 @@ void addForPeople(report::Section& document, const Schedule& schedule, const Aad
         document.line("There are no bubbles.");
     } else {
         document.add(std::move(slots));
-        if (study.counts) document.line("\nA slot is one op's time in the closed form.");
+        if (study.counts) document.line("\nIn the closed form, a slot is the time of one op.");
     }
     document.line("\nPlan");
     document.add(planTable(study));
@@ -282,12 +282,12 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();
-    command.addParsed("--latency", options->latency, parseTime, "Delay between requesting a check and its start (0)")
+    command
+        .addParsed("--latency", options->latency, parseTime, "Delay between the request for a check and its start (0)")
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
-    command.addFlag("--steps", options->steps, "List every check of every step until everything is covered")
-        .needs(json);
+    command.addFlag("--steps", options->steps, "List the checks of each step until all work is covered").needs(json);
     addSimulationOptions(command, options->schedule);
     addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return plan(*options); }; });

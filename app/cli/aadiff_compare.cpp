@@ -45,7 +45,7 @@ CommandResult compare(const AadiffCompareArguments& options) {
         compareDigests({compared.a.log.digests, compared.a.info}, {compared.b.log.digests, compared.b.info});
     if (compared.result.compared == 0) {
         return inputError(options.b,
-                          fmt::format("shares no digest with {} ({} there, {} here)", options.a,
+                          fmt::format("has no digest in common with {} ({} there, {} here)", options.a,
                                       compared.a.log.digests.size(), compared.b.log.digests.size()),
                           "compare runs of one model that recorded the same steps");
     }

@@ -79,7 +79,7 @@ CommandResult adviseOn(const AdviseArguments& options) {
 
 void addAdviseCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("advise", "Find schedules, chunks or splits of layers that would shorten a trace's step");
+        app.addCommand("advise", "Find schedules, chunk counts or layer splits that would shorten a trace's step");
     const auto options = std::make_shared<AdviseArguments>();
     command.examples({"advise my-run", "advise my-run --layers 9,9,9,5 --orders found"});
     addRunModelOptions(command, options->run);

@@ -254,7 +254,7 @@ void addAnalyzeCommand(Command app, Action& action) {
     command.optionGroup("Output");
     command.addFlag("--summary", options->summary, "Print three lines: the result, the largest cost, and what to do");
     command
-        .addOutput("--html", options->html, OutputKind::File, "Write the report as a single HTML page with drawings",
+        .addOutput("--html", options->html, OutputKind::File, "Write the report as a single HTML page with charts",
                    {".html", ".htm"})
         .typeName("FILE");
     command
@@ -280,12 +280,12 @@ void addAnalyzeCommand(Command app, Action& action) {
         .rare();
     command
         .addOption("--in-parts", options->in_parts,
-                   "Analyse recordings of Bubblescope's own runs part by part, in bounded memory: those above 1 GiB "
-                   "(auto), always, or never")
+                   "Analyse recordings of Bubblescope's own runs in parts, with bounded memory: if above 1 GiB (auto), "
+                   "always, or never")
         .typeName("auto|always|never")
         .oneOf({"auto", "always", "never"})
         .rare();
-    command.addOption("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
+    command.addOption("--thresholds", options->threshold_file, "Thresholds for findings, as a JSON object")
         .typeName("FILE")
         .rare();
     command

@@ -64,7 +64,7 @@ std::string toMarkdown(bool thresholds) {
 
 void addAnomaliesCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("anomalies", "List the kinds of findings in the reports of `analyze`, and their thresholds");
+        app.addCommand("anomalies", "List the kinds of findings that `analyze` reports, and their thresholds");
     const auto options = std::make_shared<AnomaliesArguments>();
     command.examples({"anomalies", "anomalies --thresholds"});
     command.addFlag("--thresholds", options->thresholds, "List the thresholds and their units instead of the kinds");

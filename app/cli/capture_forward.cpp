@@ -32,7 +32,7 @@ Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open({dir}));
     std::unique_ptr<CaptureForward> forward(new CaptureForward(std::move(options), std::move(follower)));
     forward->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!forward->wake_.isOpen()) return runError("cannot forward the recording: no file events available");
+    if (!forward->wake_.isOpen()) return runError("cannot forward the recording: cannot create an eventfd");
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);

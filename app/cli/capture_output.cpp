@@ -104,8 +104,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
                    "Memory per rank for checks, such as 64MiB (default: as needed)")
         .typeName("BYTES");
     command
-        .addOption("--aadiff-cost", aadiff_cost_,
-                   "Largest slowdown of the job due to checks, in percent of the step time")
+        .addOption("--aadiff-cost", aadiff_cost_, "Maximum slowdown of the job by checks, in percent of the step time")
         .range(0.0, 100.0)
         .typeName("PERCENT")
         .showDefault();
@@ -116,7 +115,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
     command.addOption("--duration", duration_, "Stop recording after this time").typeName("TIME");
     command.addOption("--size", size_, "Size limit per process (2GiB); beyond it, the oldest part is dropped")
         .typeName("BYTES");
-    command.addOption("--capture", more_, "More options of the library: flush=100ms,buffer=256MiB").typeName("LIST");
+    command.addOption("--capture", more_, "More library options, such as flush=100ms,buffer=256MiB").typeName("LIST");
 }
 
 Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {

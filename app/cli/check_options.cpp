@@ -87,13 +87,12 @@ void CheckOptions::add(Command command, bool always) {
                           "Memory per rank for checks, such as 64MiB (default: as needed)")
                .typeName("BYTES"));
     checks(command.addFlag("--no-digests", no_digests_, "Do not record the digests for comparing runs"));
-    checks(
-        command
-            .addOption(
-                "--on-mismatch", on_mismatch_,
-                "Reaction to a mismatch: warn, stop, or a command, which receives the mismatch in BUBBLESCOPE_MISMATCH")
-            .typeName("warn|stop|COMMAND")
-            .showDefault());
+    checks(command
+               .addOption("--on-mismatch", on_mismatch_,
+                          "What to do on a mismatch: warn, stop, or run a command, which receives the mismatch in "
+                          "BUBBLESCOPE_MISMATCH")
+               .typeName("warn|stop|COMMAND")
+               .showDefault());
 }
 
 Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string device) const {

@@ -4,12 +4,14 @@ namespace bubblescope::cli {
 namespace {
 
 void addTerminalOptions(Command command, TerminalOptions& terminal) {
-    command.addOption("--color", terminal.color, "Colour the output: auto (on a terminal), always or never (auto)")
+    command
+        .addOption("--color", terminal.color,
+                   "Colour the output: auto (only on a terminal; the default), always or never")
         .typeName("WHEN")
         .oneOf({"auto", "always", "never"})
         .group("Terminal")
         .rare();
-    command.addOption("--pager", terminal.pager, "Show long reports with this command (PAGER, else less)")
+    command.addOption("--pager", terminal.pager, "Show long reports with this command (default: $PAGER, or less)")
         .typeName("COMMAND")
         .group("Terminal")
         .rare();

@@ -138,16 +138,17 @@ void addConvertCommand(Command app, Action& action) {
                    "or svg (default: by file name). kineto and chakra write a folder with one file per rank")
         .typeName("FORMAT")
         .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
-    addStepOptions(command, options->step, "Step that --to chakra writes (the typical one)");
+    addStepOptions(command, options->step, "Step that --to chakra writes (default: the typical one)");
     command
         .addParsed("--transfer-bytes", options->transfer_bytes, parseBytes,
-                   "Bytes per transfer for --to chakra (the usual size in the trace, or 1)")
+                   "Bytes per transfer for --to chakra (default: the usual size in the trace, or 1)")
         .typeName("SIZE");
     const std::string group = "Drawing";
     command.addParsed("--svg-from", options->from, parseTime, "Start the drawing this far into the trace (0)")
         .typeName("TIME")
         .group(group);
-    command.addParsed("--svg-to", options->to, parseTime, "End the drawing this far into the trace (its end)")
+    command
+        .addParsed("--svg-to", options->to, parseTime, "End the drawing this far into the trace (default: at its end)")
         .typeName("TIME")
         .group(group);
     command.addOption("--svg-width", options->width, "Width of the drawing in pixels (1200)")

@@ -78,8 +78,8 @@ void addDemoCommand(Command app, Action& action) {
     options->force = &command.force();
     command.addOption("NAME", options->name, "Name of the sample trace (default: list all)").suggests(demoNames());
     command
-        .addOutput("--out", options->out, OutputKind::File, "File to write (NAME.pftrace in this folder)",
-                   {".pftrace", ".perfetto-trace"})
+        .addOutput("--out", options->out, OutputKind::File,
+                   "File to write (default: NAME.pftrace in the current folder)", {".pftrace", ".perfetto-trace"})
         .typeName("FILE");
     command.addFlag("--json", options->json, "Print a JSON document");
     command.examples({"demo", fmt::format("demo {} --out demo.pftrace", demoTraces().back().name)});

@@ -49,12 +49,12 @@ void addDiffCommand(Command app, Action& action) {
         app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and whether it is significant");
     const auto options = std::make_shared<DiffArguments>();
     command.examples({"diff before after", "diff before after --fail-on slower"});
-    command.addOption("A", options->a, "A trace file or folder: the run before").required();
+    command.addOption("A", options->a, "The run before the change: a trace file or folder").required();
     command.addOption("B", options->b, "The run after").required();
     addNameOptions(command, options->recognise);
     command
         .addOption("--alpha", options->limits.alpha,
-                   "Accepted probability of reporting any change between two equal runs (0.05)")
+                   "Significance level: the probability of reporting a change between two identical runs (0.05)")
         .typeName("P")
         .range(0.0001, 0.5);
     command

@@ -23,7 +23,7 @@ void addDispatchOptions(Command command, DispatchPolicy& policy) {
         .rare();
     command
         .addOption("--in-flight", policy.in_flight,
-                   "With --dispatch, maximum activations per rank (the largest peak of the order)")
+                   "With --dispatch: maximum activations per rank (default: the order's largest peak)")
         .positive()
         .typeName("N")
         .group("Dispatch")

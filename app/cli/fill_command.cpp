@@ -104,7 +104,7 @@ report::Table bubblesTable(const FillStudy& study, const StepTimeline& typical) 
                          column("mean_ns", "mean"), column("sure_ns", "in 9 of 10 steps"),
                          column("free_bytes", memory ? "free memory" : "")});
     table.most_in_text = 24;
-    table.more = "… and {} more; --csv has all";
+    table.more = "… and {} more; --csv lists all";
     for (const FillBubble& bubble : study.bubbles) {
         report::Cell free = report::Cell(report::Value()).as("");
         if (bubble.free_bytes) free = report::Cell(*bubble.free_bytes, report::Look::Bytes);
@@ -198,8 +198,7 @@ CommandResult answer(const FillArguments& options, std::span<const StepTimeline*
 }
 
 CommandResult fillTrace(const FillArguments& options) {
-    if (options.schedule.timed())
-        return usageError("a trace contains the times of its ops", "omit the times or the files");
+    if (options.schedule.timed()) return usageError("a trace already contains op times", "omit the times or the files");
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
@@ -229,10 +228,11 @@ void addFillCommand(Command app, Action& action) {
         app.addCommand("fill", "Find work that fits into the bubbles of a trace or schedule, and whether it pays off");
     const auto options = std::make_shared<FillArguments>();
     command.examples({"fill my-run --optimizer 12ms", "fill --schedule 1f1b --pp 4 --microbatches 8 --encoder 2ms"});
-    command.addOption("FILES", options->files, "Trace files or folders; without any, the schedule is simulated");
+    command.addOption("FILES", options->files, "Trace files or folders; if none are given, the schedule is simulated");
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addStepOptions(command, options->steps, "Use only these steps of the trace (all but warm-up and outliers)");
+    addStepOptions(command, options->steps,
+                   "Use only these steps of the trace (default: all but warm-up and outliers)");
     command.optionGroup("Cost of a piece");
     command
         .addOption("--margin", options->margin,
@@ -243,12 +243,13 @@ void addFillCommand(Command app, Action& action) {
         .typeName("TIME");
     command
         .addOption("--weight-share", options->weight_share,
-                   "Percentage of a whole backward that computes weight gradients (50)")
+                   "Share of weight gradients in the time of a whole backward, in percent (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0);
     const std::string group = "Work to put into bubbles";
     command
-        .addParsed("--optimizer", options->fill.optimizer, parseLength, "Time of a rank's optimizer step (as recorded)")
+        .addParsed("--optimizer", options->fill.optimizer, parseLength,
+                   "Time of a rank's optimizer step (default: as recorded)")
         .typeName("TIME")
         .group(group);
     const Option encoder = command

@@ -32,7 +32,7 @@ void addNameOptions(Command command, RecogniseRequest& request) {
         .rare();
     command
         .addOption("--rank-of", request.ranks,
-                   "Set the rank of files, or of processes in a merged file, by a pattern of their names: '*node3*=3'")
+                   "Set the rank of files, or of processes in a merged file, by a pattern for their names: '*node3*=3'")
         .typeName("PATTERN=RANK")
         .group("How to read the trace")
         .rare();

@@ -335,7 +335,7 @@ std::vector<Tool> mcpTools() {
          on(listFindings)},
         {"whatif", "Predict a change",
          "Predict the step time with changes, such as rank:3=usual, link:2-3=2x, comm=0, stage:7=-20%, schedule=zb-v, "
-         "microbatches=16. Without changes, returns the cost of stragglers.",
+         "microbatches=16. If no changes are given, returns the cost of stragglers.",
          objectOf({{"path", textArgument(kPathAbout)},
                    {"changes",
                     {{"type", "array"},

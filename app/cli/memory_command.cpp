@@ -152,7 +152,7 @@ void addModelChoice(Command command, MemoryRequest& request) {
         command.addOption(name, value, about).range(1, 1 << 20).typeName("N").needs(preset);
     };
     number("--tp", request.tensor_ranks, "Tensor-parallel ranks that share each layer of a preset (1)");
-    number("--sequence", request.sequence, "Tokens per sequence of a preset (as the model was trained)");
+    number("--sequence", request.sequence, "Tokens per sequence of a preset (default: as in the model's training)");
     number("--batch", request.microbatch, "Sequences per micro-batch of a preset (1)");
     command.addOption("--memory-model", request.model, "Tensor sizes of another model's layers, as JSON")
         .typeName("FILE")

@@ -62,13 +62,13 @@ ModelOptions::ModelOptions() {
 }
 
 void ModelOptions::add(Command command) {
-    const std::string group = "Model (a GPT over the bytes of a text)";
+    const std::string group = "Model (a byte-level GPT)";
     const auto number = [&](const char* name, int& value, int most, const char* text) {
         command.addOption(name, value, text).range(1, most).typeName("N").group(group).rare();
     };
     command
         .addOption("--preset", preset_,
-                   fmt::format("Model size: {} (tiny); or llama3-8b and others, scaled down", ownNames()))
+                   fmt::format("Model size: {}; or llama3-8b and others, scaled down (default: tiny)", ownNames()))
         .typeName("NAME")
         .suggests(presetNames())
         .group(group);
@@ -98,8 +98,8 @@ void ModelOptions::add(Command command) {
         .rare();
     command
         .addOption("--optimizer", optimizer_,
-                   "adamw; sgd, with momentum; or muon, which uses AdamW for everything except the matrices inside "
-                   "blocks (adamw)")
+                   "adamw; sgd, with momentum; or muon, which uses AdamW for all except the matrices in blocks "
+                   "(default: adamw)")
         .oneOf({"adamw", "sgd", "muon"})
         .typeName("NAME")
         .group(group)

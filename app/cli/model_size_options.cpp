@@ -20,11 +20,11 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     number("--layers", request.layers, "Transformer layers");
     number("--hidden", request.hidden, "Hidden size");
     number("--heads", request.heads, "Attention heads");
-    number("--kv-heads", request.kv_heads, "Key and value heads (same as heads)");
-    number("--ffn", request.ffn, "Feed-forward size (4 x hidden)");
+    number("--kv-heads", request.kv_heads, "Key and value heads (default: same as heads)");
+    number("--ffn", request.ffn, "Feed-forward size (default: 4 x hidden)");
     number("--sequence", request.sequence, "Tokens per sequence");
     number("--vocabulary", request.vocabulary, "Vocabulary size (0: neither embedding nor head)");
-    number("--head-size", request.head_size, "Size of an attention head (hidden / heads)", true);
+    number("--head-size", request.head_size, "Size of an attention head (default: hidden / heads)", true);
     number("--experts", request.experts, "Routed experts per layer (none)");
     number("--top-k", request.top_k, "Routed experts per token (1)", true);
     number("--expert-ffn", request.expert_ffn, "Feed-forward size of an expert", true);

@@ -214,7 +214,7 @@ private:
                                              : "the job has ended, and no pipeline was found in its recording",
                             captured_.problem().empty() ? "open it with `bubblescope analyze`" : captured_.problem());
         const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
-        constexpr std::string_view kSilent = "does not identify a rank: it is empty, or its start is damaged";
+        constexpr std::string_view kSilent = "does not identify a rank: it is empty, or its start is corrupt";
         if (!receiver_ && silent.size() == follower_.files()) {
             if (silent.empty())
                 return inputError(options_.folders.front(),
@@ -303,7 +303,7 @@ private:
                               {"BUBBLESCOPE_HELD_BACK", std::to_string(alert_.heldBack())}};
         raised.document = lineOf(eventOf(what, analyzer_));
         if (!alert_.raise(raised, monitorNow()) && !alert_.problem().empty())
-            printError("the alert's command cannot be started: " + alert_.problem());
+            printError("cannot start the alert command: " + alert_.problem());
     }
 
     /// Waits for running commands unless the user wants to stop.

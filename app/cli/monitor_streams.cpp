@@ -48,7 +48,7 @@ void StreamOptions::add(Command command) {
     const Option keys =
         command.addOption("--key", key, "The certificate's private key (PEM)").typeName("FILE").group(heading);
     const Option shown =
-        command.addOption("--certificate", certificate, "Encrypt with TLS, and show this certificate (PEM)")
+        command.addOption("--certificate", certificate, "Encrypt with TLS, and present this certificate (PEM)")
             .typeName("FILE")
             .group(heading)
             .needs(keys)
@@ -59,7 +59,9 @@ void StreamOptions::add(Command command) {
 void StreamOptions::addForward(Command command, const std::string& about) {
     const std::string heading = "Over the network";
     command.addOption("--forward", forward, about).typeName("ADDRESS").group(heading);
-    command.addOption("--token-file", token_file, "File with the shared token in its first line (BUBBLESCOPE_TOKEN)")
+    command
+        .addOption("--token-file", token_file,
+                   "File with the shared token on its first line (default: $BUBBLESCOPE_TOKEN)")
         .typeName("FILE")
         .group(heading);
     command
@@ -67,7 +69,7 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .group(heading);
     command
         .addOption("--trust", trust,
-                   "Encrypt with TLS, and send only to a host that has one of these certificates (PEM)")
+                   "Encrypt with TLS, and send only to a host that presents one of these certificates (PEM)")
         .typeName("FILE")
         .group(heading);
 }
@@ -163,7 +165,7 @@ private:
             return runError(fmt::format("no collector accepted the connection within {}", formatTime(most)),
                             "check that a collector listens on that address, or use a longer --patience");
         if (since >= kSilent && reported_.empty() && !std::exchange(told_silent_, true))
-            printError(fmt::format("the collector does not answer; waiting {} for it", formatTime(most)));
+            printError(fmt::format("the collector is not responding; waiting up to {}", formatTime(most)));
         return {};
     }
 

@@ -97,7 +97,7 @@ CommandResult simulateRoundPipe(const ScheduleRequest& request, const CostModel&
              fmt::format("{} forward and {} backward stages rotate over the ranks; {}", stages.forward_stages,
                          stages.backward_stages,
                          form.ok()
-                             ? fmt::format("closed form: makespan {}, {} idle from one visit to the next",
+                             ? fmt::format("closed form: makespan {}, {} idle between visits",
                                            formatTime(form.value().makespan), formatTime(form.value().between_visits))
                              : form.error().message));
     return finish(options, {order, step, costs, {}}, document, {});

@@ -182,8 +182,8 @@ std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
     };
     return fmt::format("  A pair's backward hides {} of its {} of all-reduces. The all-reduces of the backward:\n",
                        formatTime(pair.hidden[kBackward]), formatTime(pair.all_reduce[kBackward])) +
-           line(longer, fmt::format("overlap with a piece at least as long; {} stays exposed, and the excess of the "
-                                    "pieces, {}, delays the backward",
+           line(longer, fmt::format("overlap with a piece at least as long; {} stays exposed, and the pieces' extra {} "
+                                    "delays the backward",
                                     formatTime(longer.exposed), formatTime(longer.surplus))) +
            line(shorter,
                 fmt::format("overlap with a shorter piece, {}; {} is hidden, {} is not", timesText(shorter.pieces),
@@ -210,8 +210,8 @@ std::string explanationText(const OverlapStudy& study, std::string_view variant)
         out += report::wrapped(
             "  ",
             fmt::format(
-                "With this warm-up, a pair's forward gets its input only when the backward has ended, {} after the "
-                "pair's start. The forward's first piece would start {} after the pair's start, so the pairs wait.",
+                "With this warm-up, a pair's forward gets its input only after the backward ends, {} after the pair's "
+                "start. The forward's first piece would start {} after the pair's start, so the pairs wait.",
                 formatTime(gradient), formatTime(forwardStart(pair))));
     }
     return out + stepText(entry.deeper_order, "the deeper warm-up");
@@ -365,7 +365,7 @@ void addOverlapCommand(Command app, Action& action) {
     command.optionGroup("Schedule");
     command.addOption("--pp", options->pp, "Pipeline ranks, p").typeName("P").required();
     command.addOption("--microbatches", options->microbatches, "Micro-batches per step, m").typeName("M").required();
-    command.addOption("--layers", options->layers, "Layers per stage (from the file; 4 for a preset)")
+    command.addOption("--layers", options->layers, "Layers per stage (default: from the file, or 4 for a preset)")
         .typeName("N")
         .range(1, 1000);
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0)").typeName("TIME");
@@ -376,7 +376,7 @@ void addOverlapCommand(Command app, Action& action) {
         command.addOption("--chart", options->charts, "Draw the two streams of a pair for these variants")
             .typeName("LIST")
             .delimiter(',');
-    command.addOption("--width", options->width, "Width of a chart in columns (110, or the terminal's)")
+    command.addOption("--width", options->width, "Width of a chart in columns (default: the terminal's, or 110)")
         .typeName("N")
         .range(20, 10'000)
         .needs(chart);

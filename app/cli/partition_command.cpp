@@ -301,7 +301,7 @@ void addPartitionCommand(Command app, Action& action) {
             .addOption("--layer-times", options->layer_times,
                        "Times per layer, as JSON or CSV; finds the split with the shortest step for --schedule")
             .typeName("FILE");
-    command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0), with --layer-times")
+    command.addParsed("--comm", options->comm, parseTime, "With --layer-times: latency of a transfer between ranks (0)")
         .typeName("TIME")
         .needs(times);
     command
@@ -312,7 +312,7 @@ void addPartitionCommand(Command app, Action& action) {
         .needs(times);
     const Option layout = command
                               .addOption("--layout", options->layout,
-                                         "A split in Megatron-core's syntax, E, t, m and L with | between stages")
+                                         "A split in Megatron-core's syntax: E, t, m and L, with | between stages")
                               .typeName("TEXT")
                               .excludes(per_rank);
     command

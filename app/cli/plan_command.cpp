@@ -101,7 +101,7 @@ void addClusterOptions(Command command, ClusterRequest& request) {
         .rare();
     command
         .addOption("--ep-overlap", request.expert_overlap,
-                   "Share of computation that can hide the exchange of tokens with experts (0)")
+                   "Share of computation that can hide the expert all-to-all, in percent (0)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();
@@ -117,12 +117,12 @@ void addSpaceOptions(Command command, PlanRequest& request) {
     const auto list = [&](const char* name, std::vector<int>& value, const char* about) {
         command.addOption(name, value, about).typeName("N,…").delimiter(',');
     };
-    list("--tp", request.space.tp, "Tensor-parallel ranks (divisors up to a host)");
-    list("--cp", request.space.cp, "Context-parallel ranks (default: as long as each has at least 4096 tokens)");
+    list("--tp", request.space.tp, "Tensor-parallel ranks (default: divisors up to the devices per host)");
+    list("--cp", request.space.cp, "Context-parallel ranks (default: as many as leave each at least 4096 tokens)");
     list("--pp", request.space.pp, "Pipeline ranks");
-    list("--ep", request.space.ep, "Expert-parallel ranks (divisors of the number of experts)");
+    list("--ep", request.space.ep, "Expert-parallel ranks (default: divisors of the number of experts)");
     list("--vpp", request.space.vpp, "Chunks per rank");
-    list("--microbatch", request.space.microbatch, "Sequences per micro-batch (powers of two)");
+    list("--microbatch", request.space.microbatch, "Sequences per micro-batch (default: powers of two)");
     command
         .addOption("--schedule", request.space.schedules,
                    fmt::format("Schedules ({})", fmt::join(plan::defaultSchedules(), ",")))
@@ -130,11 +130,14 @@ void addSpaceOptions(Command command, PlanRequest& request) {
         .delimiter(',');
     command
         .addOption("--recompute", request.recompute,
-                   "Activation recomputation: none, full (both are tried) or selective")
+                   "Activation recomputation: none, full or selective (default: none and full)")
         .typeName("NAME,…")
         .delimiter(',')
         .oneOf({"none", "full", "selective"});
-    command.addOption("--zero", request.zero, "ZeRO stages (1, 2 and 3)").typeName("N,…").delimiter(',').range(0, 3);
+    command.addOption("--zero", request.zero, "ZeRO stages (default: 1, 2 and 3)")
+        .typeName("N,…")
+        .delimiter(',')
+        .range(0, 3);
 }
 
 } // namespace

@@ -190,7 +190,7 @@ void addQueryCommand(Command app, Action& action) {
     command.addFlag("--tables", options->tables, "List the tables and their columns");
     command
         .addParsed("--time-limit", options->time_limit, parseTime,
-                   "Time limit for the query; if the query takes longer, exit with 4 (no limit)")
+                   "Time limit for the query; if it takes longer, exit with 4 (default: no limit)")
         .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "Print a JSON list of objects");

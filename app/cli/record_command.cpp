@@ -156,7 +156,7 @@ CommandResult record(const RecordArguments& options) {
             fmt::print(stderr, "bubblescope: {} was '{}'; replaced for this recording\n", name, *before);
     }
     if (capture.python && std::ranges::count(variables, "PYTHONPATH", &std::pair<std::string, std::string>::first) == 0)
-        printError("the Python files for recorded jobs are missing, so ops of frameworks are recorded without names");
+        printError("the Python files for recorded jobs are missing, so framework ops are recorded without names");
     const profiler::JobEnd job = profiler::runJob(options.command, variables);
     no_memory_exit_code = job.exit_code;
     StopSignals stop; // created before the threads that read the traces

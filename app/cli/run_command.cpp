@@ -88,7 +88,7 @@ void BackendOption::add(Command command) {
         .rare();
     command
         .addFlag("--no-kernels", no_kernels_,
-                 "With --backend cuda, record only ops, timed by CUDA events, and no kernels (CUPTI)")
+                 "With --backend cuda, record only ops, timed by CUDA events, and no kernels (no CUPTI)")
         .group(group)
         .rare();
 }
@@ -319,7 +319,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
             .typeName("DIR");
     command
         .addParsed("--size", options->size, parseTraceSize,
-                   "Size limit for a rank's trace (none); beyond it, the oldest quarter is dropped")
+                   "Size limit for a rank's trace (default: none); beyond it, the oldest quarter is dropped")
         .typeName("BYTES")
         .needs(out)
         .rare();

@@ -9,7 +9,7 @@ namespace bubblescope::cli {
 void addRunModelOptions(Command command, RunModelRequest& request) {
     command.addOption("FILES", request.files, "Trace files or folders; - is standard input").required();
     addNameOptions(command, request.recognise);
-    addStepOptions(command, request.steps, "Use only these steps (all but warm-up and outliers)");
+    addStepOptions(command, request.steps, "Use only these steps (default: all but warm-up and outliers)");
     command
         .addOption("--layers", request.layers,
                    "Layers per stage of the trace; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
@@ -21,8 +21,9 @@ void addRunModelOptions(Command command, RunModelRequest& request) {
         .range(0.0, 100.0)
         .rare();
     command
-        .addOption("--max-error", request.max_error,
-                   "Make no prediction if the replay deviates from the measured steps by more than this (no limit)")
+        .addOption(
+            "--max-error", request.max_error,
+            "Make no prediction if the replay deviates from the measured steps by more than this (default: no limit)")
         .typeName("PERCENT")
         .range(0.0, 1e6)
         .rare();

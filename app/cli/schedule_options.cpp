@@ -87,7 +87,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     common(inputs
                .count(
                    Field("vpp"), [](ScheduleRequest& into, int v) { into.vpp = v; },
-                   "Chunks per rank, v (1, or what the schedule needs)")
+                   "Chunks per rank, v (default: 1, or what the schedule needs)")
                .typeName("V")
                .excludes(file)
                .group(group));
@@ -180,7 +180,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
         "Time of a forward op (of one chunk)");
     time(
         Field("backward"), [](ScheduleRequest& into, TimeNs t) { into.backward = t; },
-        "Time of a whole backward op (twice the forward)");
+        "Time of a whole backward op (default: twice the forward)");
     time(
         Field("input_grad"), [](ScheduleRequest& into, TimeNs t) { into.input_grad = t; },
         "Time of a backward op for the input")
@@ -192,7 +192,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
     inputs
         .add(
             Field("overlapped"), parseTime, [](ScheduleRequest& into, TimeNs t) { into.overlapped = t; },
-            "Time of an overlapped forward and backward (their sum)")
+            "Time of an overlapped forward and backward (default: their sum)")
         .typeName("TIME")
         .group(group)
         .rare();

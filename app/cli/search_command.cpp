@@ -171,7 +171,7 @@ std::function<Result<StepTimeline>(const Schedule&)> queuedStep(const SearchArgu
         BUBBLESCOPE_ASSIGN(const LoweredSchedule lowered, loweredOrder(options, order));
         BUBBLESCOPE_ASSIGN(const QueueModel queues, options.queues.model(lowered.order));
         if (!wrongPairings(lowered, queues.communicators).empty())
-            return inputError("search", "sends and receives of this order are paired wrongly", "");
+            return inputError("search", "this order's sends and receives do not match", "");
         BUBBLESCOPE_ASSIGN(LoweredStep step, simulateLowered(lowered, costs, queues));
         return std::move(step.step);
     };
@@ -280,7 +280,7 @@ void addSearchCommand(Command app, Action& action) {
         .delimiter(',');
     command
         .addOption("--moves", options->moves,
-                   "Moves of activations that do not fit: offload (to the host), recompute, balance (to the "
+                   "What to do with activations that do not fit: offload (to the host), recompute, balance (to the "
                    "opposite rank)")
         .typeName("LIST")
         .delimiter(',')
@@ -289,11 +289,11 @@ void addSearchCommand(Command app, Action& action) {
     addCopyTimeOptions(command, options->copies);
     command
         .addOption("--placement", options->request.placement,
-                   "Placement of stages on ranks: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")
+                   "Placement of stages on ranks: any, loop, v, a file of 'stage,rank' lines, or a schedule (any)")
         .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->request.schedule.op_times,
-                   "Times of single ops, e.g. for micro-batches of unequal length; a file as for `simulate`")
+                   "Times of single ops, e.g. for micro-batches of unequal length; same file format as `simulate`")
         .typeName("FILE")
         .excludes(from);
     const Option second =
@@ -329,14 +329,14 @@ void addSearchCommand(Command app, Action& action) {
     command.addOption("--seed", options->request.search.seed, "Random seed for the search (1)").typeName("N");
     command
         .addOption("--threads", options->request.search.threads,
-                   "Threads; the result does not depend on their number (all cores)")
+                   "Threads (default: one per core); the result does not depend on their number")
         .typeName("N")
         .notNegative();
     options->output.add(command);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
-    command.addFlag("--csv", options->csv, "Print only the order, as PyTorch's schedule file").excludes(json);
+    command.addFlag("--csv", options->csv, "Print only the order, as a PyTorch schedule file").excludes(json);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

@@ -424,7 +424,7 @@ void addSimulateCommand(Command app, Action& action) {
     command
         .addOutput(
             "--figure", options->figure, OutputKind::File,
-            "Plot bubble rate, makespan and memory against the first option that has several numbers (.svg or .pdf)",
+            "Plot bubble rate, makespan and memory against the first option that has several values (.svg or .pdf)",
             {".svg", ".pdf"})
         .typeName("FILE")
         .group("Tables and figures");
@@ -433,12 +433,12 @@ void addSimulateCommand(Command app, Action& action) {
     addQueueOptions(command, options->queues);
     command
         .addFlag("--communication-choices", options->choices,
-                 "List the choices of receives and communicators that cannot hang, and their costs")
+                 "List the settings for receives and communicators that cannot hang, and their costs")
         .group("Sends, receives and weights")
         .rare();
     command
         .addFlag("--weight-choices", options->weight_choices,
-                 "List PyTorch's choices of active stages and lookahead, and which weights to gather earlier")
+                 "List PyTorch's settings for active stages and lookahead, and which weights to gather earlier")
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);

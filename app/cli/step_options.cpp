@@ -8,14 +8,14 @@ void addStepOptions(Command command, StepRequest& request, const std::string& ab
         .typeName("N,N-N,N/REPLICA")
         .delimiter(',')
         .group(group);
-    command.addOption("--replica", request.replicas, "Only these data-parallel replicas (all)")
+    command.addOption("--replica", request.replicas, "Only these data-parallel replicas (default: all)")
         .typeName("N")
         .delimiter(',')
         .group(group);
 }
 
 void addRankOption(Command command, StepRequest& request) {
-    command.addOption("--rank", request.ranks, "Only these pipeline ranks (all)")
+    command.addOption("--rank", request.ranks, "Only these pipeline ranks (default: all)")
         .typeName("N")
         .delimiter(',')
         .group("Part of the run");

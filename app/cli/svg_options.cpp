@@ -65,7 +65,8 @@ void SvgOptions::add(Command command) {
         .needs(file)
         .group(group)
         .rare();
-    command.addParsed("--svg-to", drawing_.to, parseTime, "End the drawing this far into the step (its end)")
+    command
+        .addParsed("--svg-to", drawing_.to, parseTime, "End the drawing this far into the step (default: at its end)")
         .typeName("TIME")
         .needs(file)
         .group(group)

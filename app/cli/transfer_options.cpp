@@ -34,7 +34,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("gradient_bytes"), parseBytes,
             [](ScheduleRequest& into, std::int64_t size) { into.transfers.gradient_bytes = size; },
-            "Size of the gradients between two stages (same as the activations)")
+            "Size of the gradients between two stages (default: same as the activations)")
         .typeName("SIZE")
         .group(group)
         .rare();
@@ -42,7 +42,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("bandwidth"), parseBandwidth,
             [](ScheduleRequest& into, std::int64_t rate) { into.transfers.stated.bytes_per_second = rate; },
-            "Bandwidth of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
+            "Bandwidth of a link between ranks, such as 50GB/s or 400Gbit/s (default: unlimited)")
         .typeName("RATE")
         .group(group)
         .rare();
@@ -57,7 +57,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("comm_streams"), parseCommStreams,
             [](ScheduleRequest& into, CommStreams streams) { into.transfers.stated.streams = streams; },
-            "Queues for transfers: unlimited = none, or one per direction, link or rank (unlimited)")
+            "Transfer queues: one per direction, link or rank, or unlimited, where no transfer waits (unlimited)")
         .typeName("MODE")
         .group(group)
         .rare();

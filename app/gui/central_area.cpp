@@ -265,7 +265,7 @@ QWidget* CentralArea::makeWheelQuestion() {
 /// Asks once, after the first note.
 QWidget* CentralArea::makeNotesQuestion() {
     auto* bar = new QuestionBar(
-        tr("Notes are stored with the app. If stored next to the trace, everyone who opens it sees them."), this);
+        tr("Notes are stored in the app. Anyone who opens the trace sees notes stored next to it."), this);
     bar->setObjectName(QStringLiteral("notesQuestion"));
     Preferences& preferences = from_.preferences;
     bar->addAnswer("notesApp", tr("In the app"), [&preferences] { preferences.chooseNotePlace(NotePlace::App); });

@@ -312,7 +312,7 @@ ItemDescription describeReplicaWait(const Session& session, const ItemRef& item)
     out.facts.push_back(
         {tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()), tr("The slowest replica.")});
     out.note =
-        tr("This replica's pipeline has ended. Gradients are exchanged as soon as the slowest replica has ended too.");
+        tr("This replica's pipeline has ended. Gradients are exchanged once the slowest replica's pipeline has ended.");
     return out;
 }
 

@@ -118,7 +118,7 @@ TimeRange rangeIn(const Place& place) {
     const std::vector<Place> ends = place.list();
     if (ends.empty()) return {};
     if (ends.size() != 2) {
-        place.fail("has no start or no end");
+        place.fail("has no start or end");
         return {};
     }
     const TimeRange range{ends[0].time(), ends[1].time()};

@@ -31,7 +31,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     remove_->setObjectName(QStringLiteral("notesRemove"));
     restore_->setObjectName(QStringLiteral("notesRestore"));
     hint_->setText(tr("No notes yet. Press M in the timeline to add one to the selection or the measured range. Notes "
-                      "are stored with the app, or next to the trace if you prefer."));
+                      "are stored in the app, or next to the trace if you prefer."));
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
     auto* buttons = spaced(new QHBoxLayout, {6, 4, 6, 4}, 6);
