@@ -177,7 +177,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
     };
     time(
         Field("forward"), [](ScheduleRequest& into, TimeNs t) { into.forward = t; },
-        "Time of a forward op (of one chunk)");
+        "Time of a forward op (per chunk)");
     time(
         Field("backward"), [](ScheduleRequest& into, TimeNs t) { into.backward = t; },
         "Time of a whole backward op (default: twice the forward)");

@@ -48,7 +48,7 @@ Result<ClosedForm> chimeraForm(const Schedule& schedule, const CostModel& costs)
     const std::string gap = long_backward ? "(t_b−t_f)" : "(t_f−t_b)";
     const std::string note = ", d = min(s, p−s−1), h = p/2−1−d";
     FormBuilder form(schedule, costs,
-                     fmt::format("p even, m divisible by p, {} (of one chunk); equal stages, transfers free",
+                     fmt::format("p even, m divisible by p, {} (per chunk); equal stages, transfers free",
                                  long_backward ? "t_b > t_f" : "t_b ≤ t_f"));
     for (int s = 0; s < p; ++s) {
         const int outer = std::min(s, p - 1 - s);
@@ -96,7 +96,7 @@ Result<ClosedForm> chimeraGeneralForm(const Schedule& schedule, const CostModel&
                     one_pass ? "2·(p−2)·c + max(0, 2·c−(p−2)·|t_b−t_f|)" : "(4·p−5)·c + max(0, c−(p−2)·|t_b−t_f|)");
     return makespanForm(schedule, costs, m * schedule.vpp / 2 * (t.forward + t.backward) + bubble, text,
                         "m·v/2·(t_f+t_b) + " + text,
-                        "p even, m divisible by p, every t_f, t_b (of one chunk) and c; equal stages");
+                        "p even, m divisible by p, any t_f, t_b (per chunk) and c; equal stages");
 }
 
 PeakForm chimeraPeaks(const Schedule& schedule) {

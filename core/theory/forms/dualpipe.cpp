@@ -63,7 +63,7 @@ ClosedForm dualPositions(const Schedule& schedule, const CostModel& costs, const
     const std::string inner_text = fmt::format("({}−{})", fold.borders, place);
     const std::string note = mirrored ? ", d = min(s, p−s−1)" : "";
     FormBuilder form(schedule, costs,
-                     fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free",
+                     fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (per chunk); equal stages, transfers free",
                                  slow_input <= none ? "t_w ≤ t_i ≤ t_f" : "t_w ≤ t_f < t_i"));
     for (int rank = 0; rank < schedule.pp; ++rank) {
         const std::int64_t s = mirrored ? std::min(rank, schedule.pp - 1 - rank) : rank;
@@ -116,11 +116,11 @@ Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, co
     const TimeNs work = 2 * fold.m * both - (2 * fold.m - 2 * fold.n - 1) * (both - pair);
     const std::string largest = fmt::format("max(k·(t_fb+t_f−2·t_w), k·(t_fb+t_i−2·t_w)−t_f, k·(t_fb−t_w)−t_f, "
                                             "k·(t_fb+t_f−t_b), k·t_f)");
-    return makespanForm(
-        schedule, costs, work + bubble, fmt::format("{}, k = {}, the largest of all ranks", largest, fold.borders),
-        fmt::format("{} + R, R the largest bubble", fold.ops),
-        "every t_f, t_i and t_w, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers "
-        "free");
+    return makespanForm(schedule, costs, work + bubble,
+                        fmt::format("{}, k = {}, the largest of all ranks", largest, fold.borders),
+                        fmt::format("{} + R, R the largest bubble", fold.ops),
+                        "any t_f, t_i and t_w, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (per chunk); equal stages, transfers "
+                        "free");
 }
 
 Result<ClosedForm> dualPipeVForm(const Schedule& schedule, const CostModel& costs) {

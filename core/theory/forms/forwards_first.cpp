@@ -46,7 +46,7 @@ Result<ClosedForm> unequalFThenBForm(const Schedule& schedule, const CostModel& 
         sum + (schedule.microbatches - 1) * (longest_forward + longest_backward) + 2 * (schedule.pp - 1) * costs.comm;
     const std::string expression = "Σt_f + Σt_b + (m−1)·(max t_f + max t_b) + 2·(p−1)·c";
     ClosedForm form = makespanForm(schedule, costs, makespan, expression + " − m·(t_f+t_b) of the rank", expression,
-                                   "every m, any times per stage, every c");
+                                   "any m, any times per stage, any c");
     form.f_then_b = true;
     return withSpan(std::move(form), form.bubble.front(), makespan - form.bubble.front());
 }
@@ -54,15 +54,15 @@ Result<ClosedForm> unequalFThenBForm(const Schedule& schedule, const CostModel& 
 Result<ClosedForm> fThenBForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty()) return unequalFThenBForm(schedule, costs);
     FormBuilder form(schedule, costs,
-                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
-                                          : "every m, every t_f, t_b and c; equal stages");
+                     freeTransfers(costs) ? "any m, any t_f and t_b, c = 0; equal stages"
+                                          : "any m, any t_f, t_b and c; equal stages");
     form.addFillAndDrain();
     if (freeTransfers(costs)) return form.finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)", true);
     return form.finish("(p−1)·(t_f+t_b+2·c)", "(m+p−1)·(t_f+t_b) + 2·(p−1)·c", true);
 }
 
 PeakForm fThenBPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "m", "every p and m", [&](int) { return schedule.microbatches; });
+    return peakForm(schedule, "m", "any p and m", [&](int) { return schedule.microbatches; });
 }
 
 std::vector<QuotedForm> fThenBQuotes(const Schedule& schedule, const CostModel& costs) {
@@ -70,11 +70,11 @@ std::vector<QuotedForm> fThenBQuotes(const Schedule& schedule, const CostModel& 
 }
 
 Result<ClosedForm> loopedBfsForm(const Schedule& schedule, const CostModel& costs) {
-    return breadthFirstForm(schedule, costs, "every m and v, every t_f, t_b and c (of one chunk); equal stages");
+    return breadthFirstForm(schedule, costs, "any m and v, any t_f, t_b and c (per chunk); equal stages");
 }
 
 PeakForm loopedBfsPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "m·v", "every p, m and v", [&](int) { return schedule.microbatches * schedule.vpp; });
+    return peakForm(schedule, "m·v", "any p, m and v", [&](int) { return schedule.microbatches * schedule.vpp; });
 }
 
 std::vector<QuotedForm> loopedBfsQuotes(const Schedule& schedule, const CostModel& costs) {
@@ -83,8 +83,7 @@ std::vector<QuotedForm> loopedBfsQuotes(const Schedule& schedule, const CostMode
 
 Result<ClosedForm> circularForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(checkCircular(schedule.pp, schedule.microbatches));
-    return breadthFirstForm(schedule, costs,
-                            "m divisible by p, every v, every t_f, t_b and c (of one chunk); equal stages");
+    return breadthFirstForm(schedule, costs, "m divisible by p, any v, any t_f, t_b and c (per chunk); equal stages");
 }
 
 /// MaxText's fraction, and its option that hides a transfer behind the sender's next op.
@@ -109,7 +108,7 @@ std::vector<QuotedForm> circularQuotes(const Schedule& schedule, const CostModel
 }
 
 Result<ClosedForm> interleavedFThenBForm(const Schedule& schedule, const CostModel& costs) {
-    return breadthFirstForm(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+    return breadthFirstForm(schedule, costs, "p ≤ m < 2p, any t_f, t_b and c (per chunk); equal stages");
 }
 
 PeakForm interleavedFThenBPeaks(const Schedule& schedule) {

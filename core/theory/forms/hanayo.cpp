@@ -49,8 +49,7 @@ ClosedForm hanayoPositions(const Schedule& schedule, const CostModel& costs) {
     const TimeNs apart = forward - backward;
     const std::int64_t p = schedule.pp;
     const std::int64_t rounds = schedule.microbatches / p;
-    FormBuilder form(schedule, costs,
-                     fmt::format("m divisible by p, v even, t_f ≥ t_b (of one chunk){}", kEqualAndFree));
+    FormBuilder form(schedule, costs, fmt::format("m divisible by p, v even, t_f ≥ t_b (per chunk){}", kEqualAndFree));
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = p - s - 1;
         const bool turns = s == 0 && schedule.vpp == 2;
@@ -100,13 +99,13 @@ Result<ClosedForm> hanayoForm(const Schedule& schedule, const CostModel& costs) 
         const TimeNs bubble = 2 * (p - 1) * longer + (p - m) * ((v - 2) * longer + v * shorter);
         const std::string text = "2·(p−1)·L + (p−m)·((v−2)·L + v·S), L = max(t_f, t_b), S = min(t_f, t_b)";
         return makespanForm(schedule, costs, m * v * both + bubble, text, "m·v·(t_f+t_b) + " + text,
-                            fmt::format("m ≤ p, v even, every t_f and t_b (of one chunk){}", kEqualAndFree));
+                            fmt::format("m ≤ p, v even, any t_f and t_b (per chunk){}", kEqualAndFree));
     }
     if (forward == backward) {
         const TimeNs makespan = (v * p * ((m + p - 1) / p) + (m - 1) % p) * both;
         return makespanForm(schedule, costs, makespan, "(v·(p·⌈m/p⌉−m) + (m−1) mod p)·(t_f+t_b)",
                             "(v·p·⌈m/p⌉ + (m−1) mod p)·(t_f+t_b)",
-                            fmt::format("every m, v even, t_f = t_b (of one chunk){}", kEqualAndFree));
+                            fmt::format("any m, v even, t_f = t_b (per chunk){}", kEqualAndFree));
     }
     return usageError("hanayo's closed form holds for t_f = t_b, for m ≤ p, and for t_f > t_b if p divides m",
                       "use times that meet one of these conditions, or use `bubblescope simulate`");
@@ -126,7 +125,7 @@ Result<ClosedForm> hanayoGeneralForm(const Schedule& schedule, const CostModel& 
     const TimeNs bubble = 2 * (p - 1) * (t + c) + 2 * (m / p) * (v * (p - 1) - 1) * c;
     const std::string text = "(p−1)·(t_f+t_b+2·c) + 2·m/p·(v·(p−1)−1)·c";
     return makespanForm(schedule, costs, 2 * m * v * t + bubble, text, "m·v·(t_f+t_b) + " + text,
-                        "m divisible by p, p ≥ 2, v even, t_f = t_b (of one chunk), c ≤ t_f; equal stages");
+                        "m divisible by p, p ≥ 2, v even, t_f = t_b (per chunk), c ≤ t_f; equal stages");
 }
 
 PeakForm hanayoPeaks(const Schedule& schedule) {
@@ -134,7 +133,7 @@ PeakForm hanayoPeaks(const Schedule& schedule) {
     const int m = schedule.microbatches;
     const int v = schedule.vpp;
     const int round = std::min(m, p);
-    return peakForm(schedule, "min(v·n, (v−1)·n + max(1, m−p+1) + s), n = min(m, p)", "every m, v even",
+    return peakForm(schedule, "min(v·n, (v−1)·n + max(1, m−p+1) + s), n = min(m, p)", "any m, v even",
                     [=](int s) { return std::min(v * round, (v - 1) * round + std::max(1, m - p + 1) + s); });
 }
 

@@ -89,8 +89,8 @@ Result<ClosedForm> wholeForm(const Schedule& schedule, const CostModel& costs) {
     if (std::accumulate(groups.sizes.begin(), groups.sizes.end(), 0) != schedule.microbatches)
         return usageError("the order does not run its micro-batches through the chunks in groups");
     if (forwardsFirst(schedule)) {
-        return breadthFirstForm(
-            schedule, costs, "one group of m, all forwards first, every t_f, t_b and c (of one chunk); equal stages");
+        return breadthFirstForm(schedule, costs,
+                                "one group of m, all forwards first, any t_f, t_b and c (per chunk); equal stages");
     }
     if (!groups.wide && groups.sizes.size() > 1)
         return usageError("no known closed form for interleaved orders with a group smaller than the number of ranks");
@@ -100,14 +100,14 @@ Result<ClosedForm> wholeForm(const Schedule& schedule, const CostModel& costs) {
         if (costs.comm > std::min(costs.times.forward, costs.times.backward))
             return usageError("with latency, interleaved has a closed form only if c is at most t_f and t_b");
         const std::string whose = groups.wide ? "equal groups of N ≥ p" : "one group of m < p";
-        const std::string times = ", every t_f and t_b (of one chunk)";
+        const std::string times = ", any t_f and t_b (per chunk)";
         return wrappingForm(
             schedule, costs, groups.sizes.front(),
             whose + times +
                 (costs.comm.count() > 0 ? ", c ≤ min(t_f, t_b); equal stages" : "; equal stages, transfers free"));
     }
     FormBuilder form(schedule, costs,
-                     "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, "
+                     "every group has at least p micro-batches, any t_f and t_b (per chunk); equal stages, "
                      "transfers free");
     if (groups.equal || (groups.within_one && schedule.vpp == 2)) {
         form.addFillAndDrain();
@@ -123,7 +123,7 @@ PeakForm wholePeaks(const Schedule& schedule) {
     const int all = schedule.microbatches * v;
     if (forwardsFirst(schedule)) return peakForm(schedule, "m·v", "all forwards first", [&](int) { return all; });
     const int largest = std::ranges::max(Groups(schedule).sizes);
-    return peakForm(schedule, "min(m·v, 2·(p−s−1) + (v−1)·N + 1)", "every p, m and v, N the largest group",
+    return peakForm(schedule, "min(m·v, 2·(p−s−1) + (v−1)·N + 1)", "any p, m and v, N the largest group",
                     [&](int s) { return std::min(all, 2 * (p - s - 1) + (v - 1) * largest + 1); });
 }
 
@@ -182,7 +182,7 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     if (free && p == 4 && v == 2) addZhengNumbers(list, schedule, costs.times, groups);
     list.push_back(
         bubbleQuote(schedule,
-                    {"VPP has the bubble of balanced VPP for every m", "Zheng 2024", "(p−1)·(t_f+t_b)",
+                    {"VPP has the bubble of balanced VPP for any m", "Zheng 2024", "(p−1)·(t_f+t_b)",
                      "It holds if every group has at least p micro-batches and transfers are free. A separate group of "
                      "fewer than p micro-batches adds idle time at every wrap-around, and for some sizes a deadlock."},
                     (p - 1) * both, free && groups.wide));
@@ -230,7 +230,7 @@ Result<ClosedForm> sailSgForm(const Schedule& schedule, const CostModel& costs) 
         n == p ? "(p−1)·(t_f+t_i)" : "(p−1)·(t_f+t_i) + (v−1)·((p−N)·t_f + max(0, p·t_i−N·t_b))";
     return makespanForm(schedule, costs, schedule.microbatches * v * (t.forward + t.backward) + bubble, expression,
                         "m·v·(t_f+t_b) + " + expression,
-                        "N divides m, N ≥ p/2, N·(t_f+t_b) ≥ p·max(t_f, t_i), t_w ≤ t_f+t_i (of one chunk); equal "
+                        "N divides m, N ≥ p/2, N·(t_f+t_b) ≥ p·max(t_f, t_i), t_w ≤ t_f+t_i (per chunk); equal "
                         "stages, transfers free");
 }
 
@@ -241,7 +241,7 @@ Result<ClosedForm> splitForm(const Schedule& schedule, const CostModel& costs) {
     const TimeNs bubble = (schedule.pp - 1) * (t.forward + t.input_grad);
     return makespanForm(schedule, costs, count * (t.forward + t.input_grad + t.weight_grad) + bubble, "(p−1)·(t_f+t_i)",
                         "m·v·(t_f+t_i+t_w) + (p−1)·(t_f+t_i)",
-                        "m = p, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+                        "m = p, any t_f, t_i and t_w (per chunk); equal stages, transfers free");
 }
 
 Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& costs) {

@@ -21,7 +21,7 @@ namespace {
 
 Result<ClosedForm> noFlushForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
-    const std::string domain = "every m, N, t_f, t_b and t_o; equal stages, transfers free";
+    const std::string domain = "any m, N, t_f, t_b and t_o; equal stages, transfers free";
     const std::string bubble = "(p−1)·(t_f+t_b)";
     const std::string makespan = "(m+p−1)·(t_f+t_b) + (m/N−1)·t_o, t_o an update within the step";
     // Consolidation does not move ops past updates, so the inner positions are those of the order as executed.
@@ -32,7 +32,7 @@ Result<ClosedForm> noFlushForm(const Schedule& schedule, const CostModel& costs)
 }
 
 PeakForm noFlushPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "min(m, p−s)", "every p, m and N",
+    return peakForm(schedule, "min(m, p−s)", "any p, m and N",
                     [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
 }
 

@@ -59,12 +59,12 @@ Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& co
     if (last == longest && freeTransfers(costs)) {
         ClosedForm form = makespanForm(schedule, costs, before + (m - 1) * last, "Σt + (m−1)·t_last − m·t of the rank",
                                        "Σt + (m−1)·t_last, t = t_f+t_b",
-                                       "every m, the last stage's t_f+t_b the largest; transfers free");
+                                       "any m, the last stage's t_f+t_b the largest; transfers free");
         return withSpan(std::move(form), form.bubble.front(), form.makespan - form.bubble.front());
     }
     ClosedForm form =
         makespanForm(schedule, costs, std::max(before, bound), "the bound − m·t of the rank",
-                     "max(Σt, max_s(Σ_{i<s} t_i + m·t_s)), t = t_f+t_b", "every m, any times per stage, every c");
+                     "max(Σt, max_s(Σ_{i<s} t_i + m·t_s)), t = t_f+t_b", "any m, any times per stage, any c");
     form.kind = FormKind::LowerBound;
     form.note = "on unequal stages 1f1b has an exact form only if transfers are free and the last stage is the slowest";
     return form;
@@ -73,8 +73,8 @@ Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& co
 Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty()) return unequal1F1BForm(schedule, costs);
     FormBuilder form(schedule, costs,
-                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
-                                          : "every m, every t_f, t_b and c; equal stages");
+                     freeTransfers(costs) ? "any m, any t_f and t_b, c = 0; equal stages"
+                                          : "any m, any t_f, t_b and c; equal stages");
     const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
     if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
     const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
@@ -84,7 +84,7 @@ Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs
 }
 
 PeakForm oneFOneBPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "min(m, p−s)", "every p and m",
+    return peakForm(schedule, "min(m, p−s)", "any p and m",
                     [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
 }
 
@@ -127,8 +127,8 @@ std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel
 Result<ClosedForm> eager1F1BForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
     FormBuilder form(schedule, costs,
-                     freeTransfers(costs) ? "every m, every t_f and t_b, c = 0; equal stages"
-                                          : "every m, every t_f, t_b and c; equal stages");
+                     freeTransfers(costs) ? "any m, any t_f and t_b, c = 0; equal stages"
+                                          : "any m, any t_f, t_b and c; equal stages");
     if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
     const TimeNs both = costs.times.forward + costs.times.backward;
     const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 2, costs);
@@ -139,13 +139,13 @@ Result<ClosedForm> eager1F1BForm(const Schedule& schedule, const CostModel& cost
 }
 
 PeakForm eager1F1BPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "min(m, 2·(p−s)−1)", "every p and m",
+    return peakForm(schedule, "min(m, 2·(p−s)−1)", "any p and m",
                     [&](int s) { return std::min(schedule.microbatches, 2 * (schedule.pp - s) - 1); });
 }
 
 Result<ClosedForm> vppBalancedMemoryForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
-    FormBuilder form(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+    FormBuilder form(schedule, costs, "p ≤ m < 2p, any t_f, t_b and c (per chunk); equal stages");
     if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
     const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
     const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);

@@ -63,8 +63,8 @@ struct OverlapCase {
         return (p - 1) * (both + 2 * c) + n * both + pairs * pair + late() * c + 2 * turns();
     }
     [[nodiscard]] std::string domain() const {
-        return fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk){}; equal stages{}",
-                           v == 1 ? "every m" : "m divisible by p, v ≥ 2", slow() ? ", every c" : "",
+        return fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (per chunk){}; equal stages{}",
+                           v == 1 ? "any m" : "m divisible by p, v ≥ 2", slow() ? ", any c" : "",
                            slow() ? "" : ", transfers free");
     }
     [[nodiscard]] std::string transfers() const {
@@ -136,8 +136,8 @@ ClosedForm paddleMpForm(const Schedule& schedule, const CostModel& costs, const 
     const std::string turn = x.slow() ? "(t_fb+2·c)" : "t_fb";
     FormBuilder form(
         schedule, costs,
-        fmt::format("every m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b{}; a pair sends its results at its end; equal stages{}",
-                    x.slow() ? ", every c" : "", x.slow() ? "" : ", transfers free"));
+        fmt::format("any m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b{}; a pair sends its results at its end; equal stages{}",
+                    x.slow() ? ", any c" : "", x.slow() ? "" : ", transfers free"));
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         const std::int64_t drain = std::max<std::int64_t>(0, below - 1);
@@ -181,12 +181,12 @@ Result<ClosedForm> overlapForm(const Schedule& schedule, const CostModel& costs)
 PeakForm overlapPeaks(const Schedule& schedule) {
     const int p = schedule.pp;
     if (isPaddleMp(schedule)) {
-        return peakForm(schedule, "min(m, p−s)", "every m",
+        return peakForm(schedule, "min(m, p−s)", "any m",
                         [=, m = schedule.microbatches](int s) { return std::min(m, p - s); });
     }
     const int units = schedule.microbatches * schedule.vpp;
     const int chunks = (schedule.vpp - 1) * p;
-    return peakForm(schedule, schedule.vpp == 1 ? "min(m, 2·(p−s))" : "min(m·v, 2·(p−s) + (v−1)·p)", "every m",
+    return peakForm(schedule, schedule.vpp == 1 ? "min(m, 2·(p−s))" : "min(m·v, 2·(p−s) + (v−1)·p)", "any m",
                     [=](int s) { return std::min(units, 2 * (p - s) + chunks); });
 }
 

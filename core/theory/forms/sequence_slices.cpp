@@ -63,7 +63,7 @@ Result<ClosedForm> slicesForm(const Schedule& schedule, const CostModel& costs) 
     const int missing = schedule.vpp == 1 ? 0 : std::max(0, schedule.pp - order.least());
     if (missing > 0 && order.groups.size() > 1)
         return usageError("no known closed form for several groups of fewer slices than ranks");
-    const std::string domain = "every t_f and t_b (of one slice of one chunk); equal slices and stages, transfers free";
+    const std::string domain = "any t_f and t_b (per slice and chunk); equal slices and stages, transfers free";
     if (missing > 0) {
         const TimeNs lost =
             (schedule.pp - 1 + (schedule.vpp - 1) * missing) * (costs.times.forward + costs.times.backward);
@@ -73,7 +73,7 @@ Result<ClosedForm> slicesForm(const Schedule& schedule, const CostModel& costs) 
             .finish("(p−1 + (v−1)·(p−m·k))·(t_f+t_b)", "(m·v·k+p−1 + (v−1)·(p−m·k))·(t_f+t_b)");
     }
     FormBuilder form(schedule, costs,
-                     (schedule.vpp == 1 ? "every m and k, " : "every group has at least p slices, ") + domain);
+                     (schedule.vpp == 1 ? "any m and k, " : "every group has at least p slices, ") + domain);
     if (schedule.vpp == 1) {
         form.addFillAndDrain();
     } else {
@@ -92,7 +92,7 @@ PeakForm slicesPeaks(const Schedule& schedule) {
     std::string text = distance == 2 ? "min(m·v·k, 2·(p−s−1) + (v−1)·N·k + k) slices, N the first group"
                                      : "min(m·v·k, p−s−1 + (v−1)·N·k + k) slices, N the first group";
     if (schedule.vpp == 1) text = "min(m·k, p−s−1+k) slices";
-    return peakForm(schedule, std::move(text), "every p, m, v and k",
+    return peakForm(schedule, std::move(text), "any p, m, v and k",
                     [=](int s) { return std::min(order.units, (p - s - 1) * distance + lead); });
 }
 

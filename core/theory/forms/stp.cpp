@@ -89,10 +89,10 @@ std::string delayText(const StpCase& x) {
 
 std::string domainText(const StpCase& x) {
     const bool hides = x.a.count() > 0;
-    std::string times = "every t_f, t_i and t_w";
+    std::string times = "any t_f, t_i and t_w";
     if (x.shortWeights()) times = hides ? "t_w ≤ min(f, i)" : "t_w ≤ min(t_f, t_i)";
     const std::string_view parity = x.even == 0 ? ", p odd" : ", p even";
-    return fmt::format("m ≥ 3p−1, {}{} (of one chunk); equal stages, transfers free", times,
+    return fmt::format("m ≥ 3p−1, {}{} (per chunk); equal stages, transfers free", times,
                        hides && !x.shortWeights() ? parity : "");
 }
 

@@ -61,14 +61,14 @@ Result<ClosedForm> vHalfForm(const Schedule& schedule, const CostModel& costs) {
     const int p = schedule.pp;
     BUBBLESCOPE_TRY(requireEqualTimes(schedule, costs.times, p + 2));
     return unitsForm(schedule, costs, vHalfUnits(p), p <= 2 ? "(p−1)·t_f" : "(6·⌊(p−1)/2⌋−1)·t_f",
-                     "m ≥ p+2, t_f = t_i = t_w (of one chunk); equal stages, transfers free");
+                     "m ≥ p+2, t_f = t_i = t_w (per chunk); equal stages, transfers free");
 }
 
 Result<ClosedForm> vMinForm(const Schedule& schedule, const CostModel& costs) {
     const int p = schedule.pp;
     BUBBLESCOPE_TRY(requireEqualTimes(schedule, costs.times, p + 1));
     return unitsForm(schedule, costs, vMinUnits(p), p == 1 ? "0" : "(4·p−5−2·[3|p])·t_f",
-                     "m ≥ p+1, t_f = t_i = t_w (of one chunk); equal stages, transfers free; [3|p] is 1 if 3 divides "
+                     "m ≥ p+1, t_f = t_i = t_w (per chunk); equal stages, transfers free; [3|p] is 1 if 3 divides "
                      "p, else 0");
 }
 
@@ -80,7 +80,7 @@ PeakForm vHalfPeaks(const Schedule& schedule) {
     const int p = schedule.pp;
     const int most = std::min(2 * schedule.microbatches, 2 * ((p + 2) / 2));
     return peakForm(
-        schedule, "min(2·m, 2·⌊(p+2)/2⌋)", "every m; exact for m ≥ p+2", [&](int) { return most; },
+        schedule, "min(2·m, 2·⌊(p+2)/2⌋)", "any m; exact for m ≥ p+2", [&](int) { return most; },
         peakKind(schedule, p + 2));
 }
 
@@ -90,8 +90,8 @@ PeakForm vMinPeaks(const Schedule& schedule) {
     const bool less = p % 3 == 2;
     return peakForm(
         schedule, less ? "min(2·m, 2·⌊(p+4)/3⌋), on the first rank min(2·m, 2·⌊(p+4)/3⌋−1)" : "min(2·m, 2·⌊(p+4)/3⌋)",
-        "every m; exact for m ≥ p",
-        [&](int s) { return std::min(2 * m, 2 * ((p + 4) / 3) - (less && s == 0 ? 1 : 0)); }, peakKind(schedule, p));
+        "any m; exact for m ≥ p", [&](int s) { return std::min(2 * m, 2 * ((p + 4) / 3) - (less && s == 0 ? 1 : 0)); },
+        peakKind(schedule, p));
 }
 
 std::vector<QuotedForm> vHalfQuotes(const Schedule& schedule, const CostModel& costs) {
@@ -119,7 +119,7 @@ Result<ClosedForm> v1F1BForm(const Schedule& schedule, const CostModel& costs) {
     }
     const auto form = [&](std::int64_t units, const std::string& bubble, const std::string& where) {
         return makespanForm(schedule, costs, (6 * m + units) * t.forward, bubble, "6·m·t_f + " + bubble,
-                            where + ", t_b = 2·t_f (of one chunk); equal stages, transfers free");
+                            where + ", t_b = 2·t_f (per chunk); equal stages, transfers free");
     };
     if (m <= heldAtMost(schedule.pp)) return form(6 * p - 4 - 2 * m, "(6·p−4−2·m)·t_f", "m ≤ ⌊2·p/3⌋+1");
     if (p <= 3) return form(6 * p - 4 - 2 * heldAtMost(schedule.pp), "(6·p−6−2·⌊2·p/3⌋)·t_f", "p ≤ 3, m > ⌊2·p/3⌋");
@@ -135,7 +135,7 @@ Result<ClosedForm> v1F1BForm(const Schedule& schedule, const CostModel& costs) {
 PeakForm v1F1BPeaks(const Schedule& schedule) {
     const int most = 2 * std::min(schedule.microbatches, heldAtMost(schedule.pp));
     return peakForm(
-        schedule, "2·min(m, ⌊2·p/3⌋+1)", "every m; exact for m ≥ 2·p", [&](int) { return most; },
+        schedule, "2·min(m, ⌊2·p/3⌋+1)", "any m; exact for m ≥ 2·p", [&](int) { return most; },
         schedule.microbatches >= 2 * schedule.pp ? FormKind::Exact : FormKind::UpperBound);
 }
 

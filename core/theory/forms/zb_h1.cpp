@@ -80,7 +80,7 @@ struct DelayedCase {
 ClosedForm manyDelayed(const Schedule& schedule, const CostModel& costs) {
     const DelayedCase x(schedule, costs);
     const TimeNs after_forward = x.f - std::min(x.i, x.w);
-    FormBuilder form(schedule, costs, "m ≥ p, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+    FormBuilder form(schedule, costs, "m ≥ p, any t_f, t_i and t_w (per chunk); equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         const TimeNs behind = s * std::max(kNoTime, x.i - x.w);
@@ -108,7 +108,7 @@ ClosedForm fewDelayed(const Schedule& schedule, const CostModel& costs) {
     const TimeNs rank_zero =
         std::max((x.m + x.p - 1) * (x.f + x.i) + x.w, x.p * x.f + (x.p - 1) * x.i + x.m * (x.i + x.w));
     const TimeNs bubble = std::max(rank_zero - x.work(), (x.p - 1) * x.f + (x.p - x.m) * x.i);
-    FormBuilder form(schedule, costs, "m < p, v = 1, every t_f, t_i and t_w; equal stages, transfers free");
+    FormBuilder form(schedule, costs, "m < p, v = 1, any t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         const TimeNs start = s * x.f;
@@ -145,7 +145,7 @@ ClosedForm slowDelayed(const Schedule& schedule, const CostModel& costs) {
     const TimeNs turn = x.p * x.c;
     FormBuilder form(schedule, costs,
                      x.v == 1 ? "m ≥ 2p−1, 2·c ≤ t_w ≤ min(t_f, t_i); equal stages"
-                              : "m divisible by p, m ≥ 2p, 2·c ≤ t_w ≤ min(t_f, t_i) (of one chunk); equal stages");
+                              : "m divisible by p, m ≥ 2p, 2·c ≤ t_w ≤ min(t_f, t_i) (per chunk); equal stages");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         std::vector<PositionTerm> terms{
@@ -188,8 +188,8 @@ PeakForm delayedWeightPeaks(const Schedule& schedule) {
     const int m = schedule.microbatches;
     const int group = m / std::max(1, m / p);
     const int peak = (schedule.vpp - 1) * group + std::min(m, p);
-    if (schedule.vpp == 1) return peakForm(schedule, "min(m, p)", "every m", [=](int) { return peak; });
-    return peakForm(schedule, "(v−1)·N + min(m, p), groups of N = m/max(1, m div p)", "every m and v",
+    if (schedule.vpp == 1) return peakForm(schedule, "min(m, p)", "any m", [=](int) { return peak; });
+    return peakForm(schedule, "(v−1)·N + min(m, p), groups of N = m/max(1, m div p)", "any m and v",
                     [=](int) { return peak; });
 }
 
@@ -205,7 +205,7 @@ Result<ClosedForm> paddleH1Form(const Schedule& schedule, const CostModel& costs
     const TimeNs on_span = (p - 1) * (t.forward + t.input_grad) - gain;
     const TimeNs bubble = std::max(on_span, (p - 1) * t.forward);
     const std::string total = "max((p−1)·(t_f+t_i) − min((p−1)·t_w, t_f), (p−1)·t_f)";
-    FormBuilder form(schedule, costs, "m ≥ p, every t_f, t_i and t_w; equal stages, transfers free");
+    FormBuilder form(schedule, costs, "m ≥ p, any t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const TimeNs start = s * t.forward;
         const TimeNs wait = (p - s - 1) * t.input_grad;

@@ -54,7 +54,7 @@ ClosedForm manyH2(const Schedule& schedule, const CostModel& costs) {
     const std::string ends = slow ? "s·max(0, t_i−2·t_w+c)" : "s·max(0, t_i−2·t_w)";
     FormBuilder form(schedule, costs,
                      slow ? "m ≥ 2p−1, 2·c ≤ t_f or c ≤ t_w ≤ min(t_f, t_i); equal stages"
-                          : "m ≥ 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+                          : "m ≥ 2p−1, any t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const TimeNs start = s * (t.forward + c);
         const TimeNs wait = (p - s - 1) * std::max(none, answer);
@@ -144,7 +144,7 @@ ClosedForm fewH2(const Schedule& schedule, const CostModel& costs) {
         makespan = std::max(makespan, x.endOf(s));
         span = std::max(span, x.endOf(s) - s * x.f);
     }
-    FormBuilder form(schedule, costs, "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    FormBuilder form(schedule, costs, "m < 2p−1, any t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s)
         form.addRank(s, fewH2Terms(x, s, makespan - x.work()));
     return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",
@@ -170,7 +170,7 @@ Result<ClosedForm> zbH2Form(const Schedule& schedule, const CostModel& costs) {
 
 PeakForm zbH2Peaks(const Schedule& schedule) {
     const int peak = std::min(schedule.microbatches, 2 * schedule.pp - 1);
-    return peakForm(schedule, "min(m, 2·p−1)", "every m", [=](int) { return peak; });
+    return peakForm(schedule, "min(m, 2·p−1)", "any m", [=](int) { return peak; });
 }
 
 std::vector<QuotedForm> zbH2Quotes(const Schedule& schedule, const CostModel& costs) {

@@ -65,7 +65,7 @@ ClosedForm zbVPositions(const Schedule& schedule, const CostModel& costs) {
     const TimeNs hidden = p > 1 ? std::min(slow, t.weight_grad) : none;
     const TimeNs gap = t.input_grad - t.weight_grad;
     FormBuilder form(schedule, costs,
-                     fmt::format("m ≥ 2p−1, {} (of one chunk); equal stages, transfers free",
+                     fmt::format("m ≥ 2p−1, {} (per chunk); equal stages, transfers free",
                                  slow <= none ? "t_w ≤ t_f ≤ t_i" : "t_w ≤ t_i < t_f"));
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = p - s - 1;
@@ -116,7 +116,7 @@ Result<ClosedForm> zbVForm(const Schedule& schedule, const CostModel& costs) {
     const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
     return makespanForm(schedule, costs, work + fixedBubble(p - 1, t), std::string(kFixedBubble),
                         "2·m·(t_f+t_i+t_w) + R, R the bubble",
-                        "m ≥ 2p−1, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+                        "m ≥ 2p−1, any t_f, t_i and t_w (per chunk); equal stages, transfers free");
 }
 
 PeakForm zbVPeaks(const Schedule& schedule) {
@@ -124,7 +124,7 @@ PeakForm zbVPeaks(const Schedule& schedule) {
     const int m = schedule.microbatches;
     const int v = schedule.vpp;
     if (isFixed(schedule)) {
-        return peakForm(schedule, "min(m+1+s, 2·m, 2·p)", "every m", [=](int s) {
+        return peakForm(schedule, "min(m+1+s, 2·m, 2·p)", "any m", [=](int s) {
             return std::min({m + 1 + s, 2 * m, 2 * p});
         });
     }
