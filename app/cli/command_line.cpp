@@ -329,7 +329,7 @@ Option Option::positive() const {
 }
 
 Option Option::notNegative() const {
-    option_->check(numberCheck([](double number) { return number >= 0; }, "a number, 0 or greater"));
+    option_->check(numberCheck([](double number) { return number >= 0; }, "a number ≥ 0"));
     return *this;
 }
 

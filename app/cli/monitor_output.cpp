@@ -205,7 +205,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
     tell(counts.dropped, "lost by the ranks");
     tell(counts.undelivered, "not received");
     tell(counts.damaged, "damaged");
-    tell(counts.torn, "damaged parts");
+    tell(counts.torn, "corrupt parts");
     tell(counts.late, "late");
     tell(counts.duplicates, "twice");
     tell(counts.bad, "impossible");

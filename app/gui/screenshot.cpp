@@ -71,7 +71,7 @@ Status selectAt(MainWindow& window, const Options::Place& place) {
         }
     }
     return usageError("nothing found on rank " + std::to_string(place.rank) + " at " + formatTime(place.time),
-                      "write --select RANK@TIME, with the time counted from the step's start");
+                      "write --select RANK@TIME, with the time relative to the step's start");
 }
 
 int write(QWidget& widget, const Options& options) {

@@ -24,7 +24,7 @@ StatusLine::StatusLine(QStatusBar& bar, TraceTabs& tabs)
     bar.addPermanentWidget(load);
     problems_->setObjectName(QStringLiteral("problemsButton"));
     problems_->setAutoRaise(true);
-    problems_->setToolTip(tr("Damaged, lost or guessed data"));
+    problems_->setToolTip(tr("Corrupt, lost or guessed data"));
     connect(problems_, &QToolButton::clicked, this, &StatusLine::problemsRequested);
     bar.addPermanentWidget(problems_);
     // Lets a message use all the space. The status bar hides only visible widgets, but directly after the views are

@@ -172,7 +172,7 @@ Status CheckSession::withdraw(const LayerOp& what) {
     const auto withdrawn = std::ranges::find_if(
         checks_, [&](const StepCheck& check) { return check.what == what && check.state == State::Waiting; });
     if (withdrawn == checks_.end())
-        return usageError(fmt::format("no check of layer {} of {} is waiting", what.layer, opName(what.op)));
+        return usageError(fmt::format("no check of layer {} of {} is pending", what.layer, opName(what.op)));
     checks_.erase(withdrawn);
     --counts_.planned;
     return {};
@@ -302,7 +302,8 @@ Status CheckSession::setDifference(const TensorDifference& difference) {
 Result<Verdict> CheckSession::repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there) {
     if (!mismatch_) return usageError("this step has no mismatch");
     if (here.size() < 2 || there.size() == 1)
-        return usageError("a single execution has nothing to differ from", "repeat it at least twice on each rank");
+        return usageError("a single execution cannot be compared with another",
+                          "repeat it at least twice on each rank");
     CheckRecord& record = step_.checks[*mismatch_];
     record.verdict = verdictOf(record.first, record.second, here, there);
     return record.verdict;

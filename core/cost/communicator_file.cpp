@@ -34,7 +34,7 @@ Result<Communicators> communicatorsFrom(std::string_view text, const std::string
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
         inputFrom(text, where, "communicators",
-                  R"(communicators are {"communicators": [{"name": "up", "from": 0, "to": 1}, …]}, or CSV)"));
+                  R"(communicators look like {"communicators": [{"name": "up", "from": 0, "to": 1}, …]}, or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"communicators"}, input.place));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "communicators", input.place));
     Communicators communicators;

@@ -182,9 +182,10 @@ Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const 
 } // namespace
 
 Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where) {
-    BUBBLESCOPE_ASSIGN(const WrittenInput input,
-                       inputFrom(text, where, "stages",
-                                 R"(stage times are {"stages": [{"forward": "5ms", "backward": "10ms"}, …]}, or CSV)"));
+    BUBBLESCOPE_ASSIGN(
+        const WrittenInput input,
+        inputFrom(text, where, "stages",
+                  R"(stage times look like {"stages": [{"forward": "5ms", "backward": "10ms"}, …]}, or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"stages"}, input.place));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "stages", input.place));
     std::vector<OpTimes> stages;
@@ -199,9 +200,9 @@ Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& wh
     pp = std::max(pp, 1); // an empty schedule has no ranks and is rejected later
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
-        inputFrom(
-            text, where, "links",
-            R"(links are {"links": [{"from": 0, "to": 1, "latency": "5us", "bandwidth": "50GB/s"}, …]}, or CSV)"));
+        inputFrom(text, where, "links",
+                  R"(links look like {"links": [{"from": 0, "to": 1, "latency": "5us", "bandwidth": "50GB/s"}, …]}, )"
+                  R"(or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"links"}, input.place));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "links", input.place));
     std::vector<Link> links;
@@ -223,9 +224,9 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
         inputFrom(text, where, "ops",
-                  fmt::format(
-                      R"(op times are {{"ops": [["F", microbatch, chunk, rank, "5ms"], …]}}, `simulate {} {}`, or CSV)",
-                      optionOf(Field("json")), optionOf(Field("ops")))));
+                  fmt::format(R"(op times look like {{"ops": [["F", microbatch, chunk, rank, "5ms"], …]}}, )"
+                              R"(the output of `simulate {} {}`, or CSV)",
+                              optionOf(Field("json")), optionOf(Field("ops")))));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
     MeasuredTimes times;
     std::vector<std::tuple<Rank, Op, std::size_t>> backwards; // the last entry is the row

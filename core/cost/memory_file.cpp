@@ -148,9 +148,9 @@ Result<ModelSizes> readModelSizes(const std::string& file) {
 Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where) {
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
-        inputFrom(
-            text, where, "",
-            R"(a memory model is {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or {"transformer": {…}})"));
+        inputFrom(text, where, "",
+                  R"(memory models look like {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or )"
+                  R"({"transformer": {…}})"));
     const Json& document = input.document;
     BUBBLESCOPE_TRY(checkKeys(document,
                               {"layers", "first", "last", "transformer", "bytes_per_parameter", "optimizer_shards",

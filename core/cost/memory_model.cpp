@@ -182,8 +182,9 @@ Result<MemoryModel> fittedTo(const std::vector<MeasuredPeak>& peaks, const Sched
         square += (held(peak) - mean_held) * (held(peak) - mean_held);
     }
     if (!(square > 0))
-        return usageError("these ranks hold the same number of activations, so their peaks do not show the size of one",
-                          "specify the peaks of two ranks that hold different numbers of activations");
+        return usageError(
+            "these ranks hold the same number of activations, so their peaks do not reveal an activation's size",
+            "specify the peaks of two ranks that hold different numbers of activations");
     const double factor = together / square;
     const double other = mean_above - factor * mean_held;
     constexpr double kLargest = 1e6;

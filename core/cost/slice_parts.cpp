@@ -71,7 +71,7 @@ Result<SliceCut> sliceCutFromName(std::string_view name) {
     if (name == "balanced") return SliceCut::Balanced;
     if (name == "even") return SliceCut::Even;
     if (name == "redistributed") return SliceCut::Redistributed;
-    return usageError(fmt::format("'{}' is not a way to cut sequences", name), "use balanced, even or redistributed");
+    return usageError(fmt::format("'{}' is not a way to split sequences", name), "use balanced, even or redistributed");
 }
 
 bool SliceParts::equalTimes() const {

@@ -15,7 +15,8 @@ namespace {
 using NotesJson = nlohmann::json;
 
 constexpr std::string_view kNotesShape =
-    R"(notes are {"notes":[{"begin_ns":1500,"end_ns":2000,"rank":3,"text":"…"},…]}; "end_ns" and "rank" may be missing)";
+    R"(notes look like {"notes":[{"begin_ns":1500,"end_ns":2000,"rank":3,"text":"…"},…]}; )"
+    R"("end_ns" and "rank" may be missing)";
 
 constexpr std::string_view kNotesSuffix = ".notes.json";
 
@@ -45,7 +46,7 @@ Result<Note> noteIn(const NotesJson& json, const std::string& where, std::size_t
     if (note.end < note.begin) return fault("ends before it begins");
     if (const auto rank = json.find("rank"); rank != json.end() && !rank->is_null()) {
         if (!rank->is_number_integer() || *rank < 0 || *rank > std::numeric_limits<std::int32_t>::max())
-            return fault("has rank " + rank->dump() + ", not a whole number of 0 or more");
+            return fault("has rank " + rank->dump() + ", not a whole number ≥ 0");
         note.rank = rank->get<int>();
     }
     const auto text = json.find("text");

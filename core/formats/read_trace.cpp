@@ -162,7 +162,7 @@ Result<std::vector<InputFile>> findTraceFiles(const std::vector<fs::path>& paths
 Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                   LoadProgress& progress) {
     const auto database = sqlite::Database::open(bytes);
-    if (!database) return inputError(where, "is a damaged SQLite database", "export it again with its profiler");
+    if (!database) return inputError(where, "is a corrupt SQLite database", "export it again with its profiler");
     if (rocm::isRocpd(*database)) return rocm::readRocpd(*database, where, builder, log, progress);
     return nsys::readNsys(*database, where, builder, log, progress);
 }

@@ -292,7 +292,7 @@ Result<std::string> modulesPerStage(const LayerLayout& layout, bool hugging_face
                 break;
             case LayerKind::MultiToken:
                 return usageError("multi-token prediction layers do not share a module name",
-                                  "write their modules into the list by hand");
+                                  "add their modules to the list by hand");
             }
         }
         out += fmt::format("{}[{}]", out.size() > 1 ? ", " : "", fmt::join(names, ", "));

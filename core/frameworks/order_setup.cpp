@@ -114,7 +114,7 @@ Result<OrderSetup> megatronSetup(const Schedule& schedule) {
         return usageError(fmt::format("Megatron-core does not read order files; it generates only 1f1b, interleaved "
                                       "(megatron) and interleaved-overlap, not {}",
                                       orderName(schedule)),
-                          fmt::format("use one of these, or change the split of the layers with 'partition {}'",
+                          fmt::format("use one of these, or change the layer split with 'partition {}'",
                                       optionOf(Field("for"), "megatron")));
     }
     setup.schedule_name = orderName(schedule);
@@ -137,7 +137,7 @@ Result<OrderSetup> deepSpeedSetup(const Schedule& schedule) {
         return usageError(
             fmt::format("DeepSpeed's pipeline engine does not read order files; it generates only 1f1b, not {}",
                         orderName(schedule)),
-            fmt::format("use 1f1b, or change the split of the layers with 'partition {}'",
+            fmt::format("use 1f1b, or change the layer split with 'partition {}'",
                         optionOf(Field("for"), "deepspeed")));
     }
     setup.schedule_name = "1f1b";

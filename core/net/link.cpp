@@ -56,7 +56,7 @@ Result<Head> headIn(std::string_view bytes) {
     Head unsummed = head;
     unsummed.sum = 0;
     if (in.failed() || head.sum != sumOf(bytesOf(unsummed)))
-        return inputError("the connection", "a message is damaged, or comes from another version");
+        return inputError("the connection", "a message is corrupt, or comes from another version");
     if (head.kind > Frame::kLast)
         return inputError("the connection", "a message has an unknown type", "use the same version on both sides");
     return head;
@@ -65,7 +65,7 @@ Result<Head> headIn(std::string_view bytes) {
 /// Error: Input if the text does not match its checksum.
 Result<Frame> frameOf(const Head& head, std::string text) {
     if (head.text_sum != sumOf(text))
-        return inputError("the connection", "a message is damaged, or comes from another version");
+        return inputError("the connection", "a message is corrupt, or comes from another version");
     return Frame{head.kind, head.stream, head.offset, head.times, std::move(text)};
 }
 
@@ -109,7 +109,7 @@ Result<Frame> readFrame(Socket& socket, Deadline deadline) {
     const auto read = [&](std::string& bytes) -> Status {
         switch (socket.read(bytes.data(), bytes.size(), deadline)) {
         case Socket::Outcome::Done: return {};
-        case Socket::Outcome::TimedOut: return runError("the other side does not answer");
+        case Socket::Outcome::TimedOut: return runError("the other side is not responding");
         case Socket::Outcome::Closed: break;
         }
         return runError("the other side closed the connection");

@@ -151,7 +151,7 @@ Result<std::string> readToken(const std::string& file) {
         constexpr std::size_t kLongestFile = 1 << 16;
         BUBBLESCOPE_ASSIGN(token, readInputText(file, "a token", kLongestFile));
         token.resize(std::min(token.find('\n'), token.size()));
-        if (token.empty()) return inputError(file, "cannot read a token", "write the token in its first line");
+        if (token.empty()) return inputError(file, "cannot read a token", "write the token on its first line");
     }
     constexpr std::size_t kLongest = 1024;
     if (token.size() > kLongest || token.find('\n') != std::string::npos)

@@ -46,7 +46,7 @@ Error sessionError(const SSL* session) {
         why == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN || why == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED) {
         return tlsError("the other side does not trust this side's certificate");
     }
-    return tlsError("the connection is damaged, or the other side cannot be trusted");
+    return tlsError("the data was corrupted in transit, or the other side cannot be trusted");
 }
 
 std::shared_ptr<SSL_CTX> newContext(const SSL_METHOD* method) {

@@ -69,7 +69,7 @@ Verdict awaitReply(net::Socket& socket, Signal signal, Clock::time_point deadlin
         bytes.append(part.data(), progress.bytes);
         const bool ended = progress.ended || !more;
         if (const std::optional<Reply> reply = readReply(bytes, ended)) return judge(*reply, signal, utcNow());
-        if (ended) return unanswered(more ? "closed the connection without a reply" : "did not answer in time");
+        if (ended) return unanswered(more ? "closed the connection without a reply" : "did not respond in time");
     }
 }
 
@@ -77,7 +77,7 @@ Verdict post(const Collector& collector, const Request& request, Clock::time_poi
     net::Connector connector(collector.address, std::chrono::seconds(3));
     if (connector.wait(deadline) != net::Connector::Stage::Connected)
         return unanswered(fmt::format("cannot be reached: {}",
-                                      connector.reason().empty() ? "it does not answer" : connector.reason()));
+                                      connector.reason().empty() ? "it is not responding" : connector.reason()));
     net::Socket socket = connector.take();
     const std::string head =
         fmt::format("POST {}/v1/{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: bubblescope\r\n"

@@ -90,7 +90,7 @@ Status checkFit(const Problem& problem, const Layout& layout) {
     if (static_cast<int>(layers.size()) != layout.stages() || sum != problem.shape.layers)
         return usageError(fmt::format("{} layers in {} stages, but the model has {} layers and the pipeline {} stages",
                                       sum, layers.size(), problem.shape.layers, layout.stages()),
-                          "correct the split of the layers");
+                          "correct the layer split");
     if (layout.stageRanks() % layout.ep != 0)
         return usageError(fmt::format("{} ranks of a stage cannot be divided into groups of {} for the experts",
                                       layout.stageRanks(), layout.ep),

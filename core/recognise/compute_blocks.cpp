@@ -296,7 +296,7 @@ StepCuts byFlight(std::span<const RankBlocks> ranks) {
         }
         out.steps.push_back(std::move(step));
     }
-    out.evidence = fmt::format("{} steps: the number of times when rank {} had run the backward of every forward",
+    out.evidence = fmt::format("{} steps: a step ends when rank {} has run the backward of every forward",
                                passes.size(), first.rank);
     if (passes.size() > 1 && !first.calls.empty()) {
         const auto [lag, alike] = repetition(first, passes);

@@ -313,7 +313,8 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     std::int64_t unmatched = 0;
     addTransfers(observed, ranks, groups, fit->schedule, out.found, unmatched);
     if (out.found.ops.empty()) {
-        out.why_not = fmt::format("no rank ran the schedule's number of ops in a step ({})", seenOrder(observed));
+        out.why_not =
+            fmt::format("no rank ran as many ops in a step as the schedule has (observed: {})", seenOrder(observed));
         return out;
     }
     out.explanation.source = given ? "given" : "inferred";

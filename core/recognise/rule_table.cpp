@@ -200,7 +200,7 @@ Status readArgs(const Json& rule, const std::string& key, const InputPlace& plac
                 std::array<std::string, kRuleFieldNames.size()>& args) {
     if (!rule.contains(key)) return {};
     const InputPlace here = place.at(key);
-    if (!rule[key].is_object()) return here.error("is not an object that maps fields to names of args");
+    if (!rule[key].is_object()) return here.error("is not an object that maps fields to arg names");
     for (const auto& [field_name, arg] : rule[key].items()) {
         const auto field = ruleFieldFrom(field_name);
         if (!field) {
@@ -226,7 +226,7 @@ Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& ru
     }
     BUBBLESCOPE_ASSIGN(const Json* const categories, optionalList(entry, "categories", place));
     for (const Json& category : *categories) {
-        if (!category.is_string()) return place.at("categories").error("has an entry that is not text");
+        if (!category.is_string()) return place.at("categories").error("has an entry that is not a string");
         rule.categories.push_back(category.get<std::string>());
     }
     if (!entry.contains("kinds")) return {};

@@ -219,7 +219,7 @@ std::string toText(const Table& table) {
     if (count < table.rows.size()) {
         const std::size_t left = table.rows.size() - count;
         out += std::string(table.indent, ' ');
-        out += table.more.empty() ? fmt::format("… and {} more ({} has all)\n", left, Field("json"))
+        out += table.more.empty() ? fmt::format("… and {} more ({} lists all)\n", left, Field("json"))
                                   : fmt::format(fmt::runtime(table.more), left) + "\n";
     }
     return out;

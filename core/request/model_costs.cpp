@@ -119,7 +119,7 @@ Result<overlap::OpCosts> modelOpCosts(const std::string& preset, int tensor_rank
     BUBBLESCOPE_ASSIGN(TransformerShape shape, modelPresetShape(preset));
     if (shape.experts.count > 0)
         return usageError(fmt::format("{} has experts, whose operators are not estimated here", preset),
-                          "choose a model without experts, or use the command plan");
+                          "choose a model without experts, or use the `plan` command");
     shape.tp = tensor_ranks;
     BUBBLESCOPE_TRY(transformerSizes(shape)); // rejects ranks that do not divide it
     const LayerOps ops(shape, speed);

@@ -31,7 +31,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kPlacementShape = "write one line stage,rank per stage, or use a schedule file";
+constexpr std::string_view kPlacementShape = "write one 'stage,rank' line per stage, or use a schedule file";
 
 /// A line of the file: a stage, and the rank that holds it.
 struct StagePlace {
@@ -176,7 +176,7 @@ Status OrderRequest::readMemory(SearchRequest& request) const {
     for (const int limit : request.activations) {
         if (limit < 1)
             return usageError(fmt::format("{} must be positive", Field("memory_limit")),
-                              "specify one number, or one for every rank");
+                              "specify one number, or one per rank");
     }
     if (!hasModel() && !request.bytes.empty())
         return usageError(fmt::format("{} needs the model's tensor sizes", Field("memory_budget")),

@@ -13,7 +13,8 @@ Result<plan::Cluster> ClusterRequest::cluster() const {
         BUBBLESCOPE_ASSIGN(made.device, deviceNamed(device));
     } else {
         if (!memory || !teraflops || !memory_rate || !link || !network)
-            return usageError("no device given", "use a known device, or specify memory, rates and links of another");
+            return usageError("no device given",
+                              "use a known device, or specify the memory, rates and links of another one");
         made.device.name = made.device.title = "custom";
         made.device.product_share = made.device.product_share_fp8 = 0.8;
         made.device.measured = false;

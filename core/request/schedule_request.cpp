@@ -224,7 +224,7 @@ Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
         });
     };
     if (!slice_cut.empty() && !has([](const Op& op) { return op.sequence > 0; })) {
-        return usageError("a cut of sequences has no effect without slices",
+        return usageError("a way to split sequences has no effect without slices",
                           fmt::format("set {} to 2 or more", Field("sequence_slices")));
     }
     if (overlapped && !has([](const Op& op) { return op.overlapped; })) {

@@ -154,7 +154,7 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
                           fmt::format("use {}", Field("json")));
     }
     if (updatesWithinStep(schedule)) {
-        return usageError("PyTorch's CSV cannot represent updates of the weights within a step",
+        return usageError("PyTorch's CSV cannot represent weight updates within a step",
                           fmt::format("use {}", Field("json")));
     }
     std::string out;

@@ -20,14 +20,14 @@ using Json = nlohmann::json;
 
 std::string shapeOfSchedules() {
     return fmt::format(
-        R"(a schedule is {{"ranks":[[["F",microbatch,chunk],…],…]}}, as `bubblescope schedule {}` prints it)",
+        R"(schedules look like {{"ranks":[[["F",microbatch,chunk],…],…]}}, as printed by `bubblescope schedule {}`)",
         optionOf(Field("json")));
 }
 
 Result<std::int32_t> readInt(const Json& value, const std::string& where, std::string_view path) {
     const bool fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max();
     if (!fits)
-        return inputError(where, fmt::format("{} is {}, not a whole number of 0 or more", path, value.dump()),
+        return inputError(where, fmt::format("{} is {}, not a whole number ≥ 0", path, value.dump()),
                           shapeOfSchedules());
     return value.get<std::int32_t>();
 }
@@ -104,7 +104,7 @@ Status readSize(const Json& document, const std::string& where, const char* key,
 Result<std::string> readText(const Json& document, const std::string& where, const char* key) {
     const auto value = document.find(key);
     if (value == document.end() || value->is_null()) return std::string{};
-    if (!value->is_string()) return inputError(where, fmt::format("{} is {}, not text", key, value->dump()));
+    if (!value->is_string()) return inputError(where, fmt::format("{} is {}, not a string", key, value->dump()));
     return value->get<std::string>();
 }
 

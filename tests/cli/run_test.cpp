@@ -164,7 +164,7 @@ TEST(RunCommand, PlantsFaultsAndSaysSo) {
 
     const auto text = runProgram({"analyze", scratch.file("trace")});
     EXPECT_NE(text.out.find("Injected faults: slow:rank=1,factor=2"), std::string::npos) << text.out;
-    EXPECT_NE(text.out.find("Pacing: on; ops last their nominal time on an emulated device clock\n  at most "),
+    EXPECT_NE(text.out.find("Pacing: on; ops take their nominal time on an emulated device clock\n  at most "),
               std::string::npos)
         << text.out;
 }

@@ -88,8 +88,8 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
     };
     addLine(counts.dropped, tr("Dropped by the ranks"));
     addLine(counts.undelivered, tr("Sent but not received"));
-    addLine(counts.damaged, tr("Damaged"));
-    addLine(counts.torn, tr("Damaged parts of files"));
+    addLine(counts.damaged, tr("Corrupt"));
+    addLine(counts.torn, tr("Corrupt parts of files"));
     addLine(counts.late, tr("Late: arrived after their step ended"));
     addLine(counts.duplicates, tr("Duplicates, ignored"));
     addLine(counts.bad, tr("Invalid values"));

@@ -19,9 +19,9 @@ std::string_view severityName(Severity severity) {
 std::span<const AnomalyKindInfo> anomalyKinds() {
     using enum AnomalyKind;
     static constexpr std::array kKinds{
-        AnomalyKindInfo{Straggler, "straggler",
-                        "a rank is slower than the same rank in other replicas, than it was in earlier steps, or, in "
-                        "all its chunks, than other ranks"},
+        AnomalyKindInfo{
+            Straggler, "straggler",
+            "a rank is slower than in other replicas, than in earlier steps, or, in all its chunks, than other ranks"},
         AnomalyKindInfo{HiddenStraggler, "hidden-straggler",
                         "a rank computes for longer than its peers, which wait for it in collectives inside ops, so "
                         "all ops look equally long"},
@@ -54,13 +54,13 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{LaunchBound, "launch-bound",
                         "the device idles during a stage's ops: the host launches kernels too slowly"},
         AnomalyKindInfo{LongWarmUp, "long-warm-up", "the first steps take much longer than those after them"},
-        AnomalyKindInfo{StepTimeChange, "step-time-change", "steps take longer, or shorter, from some step on"},
+        AnomalyKindInfo{StepTimeChange, "step-time-change", "the step time changes at some step and stays changed"},
         AnomalyKindInfo{LongSteps, "long-steps", "some steps are long, and no other finding explains them"},
-        AnomalyKindInfo{HostStarved, "host-starved", "processes are ready to run but wait for a processor core"},
+        AnomalyKindInfo{HostStarved, "host-starved", "processes are ready to run but wait for a CPU core"},
         AnomalyKindInfo{ClockSkew, "clock-skew", "ranks' clocks differed and were aligned"},
         AnomalyKindInfo{CausalityViolation, "causality-violation",
                         "a receive ended before its send started, by more than the clocks' error"},
-        AnomalyKindInfo{LostRecords, "lost-records", "the trace has missing or damaged records"},
+        AnomalyKindInfo{LostRecords, "lost-records", "the trace has missing or corrupt records"},
         AnomalyKindInfo{MemoryAboveEstimate, "memory-above-estimate", "a rank's peak memory exceeds its estimate"},
         AnomalyKindInfo{AadiffMismatch, "aadiff-mismatch", "repeating a computation gave different bits"},
         AnomalyKindInfo{AadiffUnchecked, "aadiff-unchecked", "checks ran but did not cover all planned work"},

@@ -62,7 +62,7 @@ void findStarvedHosts(const AnomalyInput& input, Anomalies& found) {
     anomaly.severity = input.severityOf(anomaly.cost, s);
     const double mean = all / static_cast<double>(ranks);
     anomaly.evidence = {{"core_wait_share", most}, {"mean_share", mean}};
-    anomaly.message = say("the process of {} is ready to run but waits for a processor core for {:.1f} % of a step "
+    anomaly.message = say("the process of {} is ready to run but waits for a CPU core for {:.1f} % of a step "
                           "(mean of ranks: {:.1f} %); with enough cores the step would be {} shorter ({:.1f} %). This "
                           "time is not attributed to any link.",
                           nameRank(worst->first, worst->second, static_cast<int>(input.selection.replicas())),

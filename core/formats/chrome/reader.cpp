@@ -214,7 +214,7 @@ std::optional<std::string_view> Reader::nextValue() {
 Status Reader::judge(End end) const {
     if (!has_events_) {
         if (end == End::Damaged)
-            return inputError(here().text(), "the JSON is truncated or damaged before the first event");
+            return inputError(here().text(), "the JSON is truncated or corrupt before the first event");
         if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
             return scheduleError(where_);
         if (keys_.find("traceEvents") != std::string::npos)
@@ -229,7 +229,7 @@ Status Reader::judge(End end) const {
                           std::string(kNotATraceHint));
     }
     if (end == End::Damaged)
-        return inputError(here().text(), "the JSON is truncated or damaged before the first event");
+        return inputError(here().text(), "the JSON is truncated or corrupt before the first event");
     return inputError(where_, "is a trace without events");
 }
 
@@ -240,7 +240,7 @@ Reader::End Reader::damaged() {
     if (at_end || !entryHere()) {
         log_.add("truncated", place, say("the JSON ends early; everything up to that point was read"));
     } else {
-        log_.add("corrupt", place, say("the JSON is damaged; everything before the damage was read"));
+        log_.add("corrupt", place, say("the JSON is corrupt; everything before the corruption was read"));
     }
     return End::Damaged;
 }
@@ -265,7 +265,7 @@ bool Reader::toEvents() {
     while (!has_events_ && key == std::string_view::npos && haveMore())
         key = bytes_.text().find(kKey, begin);
     if (key == std::string_view::npos) return false;
-    log_.add("corrupt", here(), say("skipped damaged JSON before the events"));
+    log_.add("corrupt", here(), say("skipped corrupt JSON before the events"));
     scanner_.moveTo(key);
     return true;
 }

@@ -189,7 +189,7 @@ bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>
     if (end == Database::End::Stopped) return false;
     if (end == Database::End::Damaged) {
         log_.add("corrupt", say("{}, table {}", where_, table),
-                 say("the table is damaged; the rows before the damage were read"));
+                 say("the table is corrupt; the rows before the corruption were read"));
     }
     return true;
 }

@@ -202,7 +202,7 @@ bool Reader::resume() {
     const auto next = findPackets(file_.text(), std::min(std::max(offset_ + 1, searched_), size));
     searched_ = size - std::min(size, kSeenAgain);
     if (!next) return false;
-    log_.add("corrupt", here(), say("skipped damaged bytes between packets"));
+    log_.add("corrupt", here(), say("skipped corrupt bytes between packets"));
     offset_ = *next;
     ended_ = false;
     return true;
@@ -248,7 +248,7 @@ Status Reader::read(LoadProgress& progress) {
     reportEnd(end_);
     if (decoder_.packets() == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no complete Perfetto packet in the file",
-                          "the file is damaged or was truncated before its first flush");
+                          "the file is corrupt or was truncated before its first flush");
     }
     BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();

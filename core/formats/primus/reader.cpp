@@ -149,7 +149,7 @@ Status readRecord(std::string_view text, const std::filesystem::path& file, cons
     const Json record = Json::parse(text, nullptr, false);
     const std::map<int, const Json*> iterations = iterationsOf(record);
     if (iterations.empty()) {
-        return inputError(where, "is a damaged pipeline record of Primus",
+        return inputError(where, "is a corrupt Primus pipeline record",
                           "copy it again after the training run has ended");
     }
     const fs::path folder = file.parent_path();

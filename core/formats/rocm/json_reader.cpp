@@ -159,7 +159,7 @@ Status readRocprofJson(std::string_view text, const std::string& where, TraceBui
     array tools;
     const simdjson::padded_string padded(text);
     if (parser.parse(padded).get(document) != simdjson::SUCCESS) {
-        return inputError(where, "is damaged JSON of rocprofv3",
+        return inputError(where, "is corrupt JSON from rocprofv3",
                           "record again, or use rocprofv3's output format pftrace, which survives a crash");
     }
     if (document[kTool].get(tools) == simdjson::SUCCESS) {

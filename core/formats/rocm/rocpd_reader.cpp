@@ -65,7 +65,7 @@ private:
         });
         if (end == Database::End::Damaged) {
             log_.add("corrupt", say("{}, table {}", where_, table),
-                     say("the table is damaged; the rows before the damage were read"));
+                     say("the table is corrupt; the rows before the corruption were read"));
         }
         return end != Database::End::Stopped;
     }

@@ -30,7 +30,7 @@ private:
     using Index = Pickle::Index;
     using Kind = Pickle::Kind;
     static constexpr const char* kCut = "ends early";
-    static constexpr const char* kDamaged = "is damaged";
+    static constexpr const char* kDamaged = "is corrupt";
 
     [[nodiscard]] Error fault(std::string_view what) const {
         return inputError(fmt::format("{}, byte {}", where_, at_), fmt::format("the pickle {}", what),

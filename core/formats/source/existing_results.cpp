@@ -38,7 +38,8 @@ Status mustBeNew(const fs::path& file) {
 Status mustHoldNone(const fs::path& folder, std::string_view ending) {
     const std::vector<fs::path> found = filesWith(ending, folder);
     if (found.empty()) return {};
-    return usageError(fmt::format("{} holds earlier results: {}{}", folder.string(), found.front().filename().string(),
+    return usageError(fmt::format("{} contains earlier results: {}{}", folder.string(),
+                                  found.front().filename().string(),
                                   found.size() > 1 ? fmt::format(" and {} more", found.size() - 1) : ""),
                       fmt::format("use {} to replace them, or another folder", Field("force")));
 }

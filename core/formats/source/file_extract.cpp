@@ -157,7 +157,7 @@ Result<FileExtract> FileExtract::decoded(std::string_view bytes, const std::stri
 }
 
 Error damagedExtract(const std::string& where) {
-    return inputError(where, "is a damaged extract", "extract the trace again");
+    return inputError(where, "is a corrupt extract", "extract the trace again");
 }
 
 std::size_t recordedSlices(const Trace& trace) {

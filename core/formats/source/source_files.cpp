@@ -277,7 +277,7 @@ std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sente
         });
     }
     if (sources.files.empty()) damaged = std::max<std::int64_t>(damaged, 1);
-    if (damaged > 0) log.add("damaged-sources", where, say("the file's description of its origin is damaged"), damaged);
+    if (damaged > 0) log.add("damaged-sources", where, say("the file's description of its origin is corrupt"), damaged);
     return sources.files.empty() ? std::nullopt : std::optional(std::move(sources));
 }
 

@@ -78,8 +78,8 @@ Status reportFault(const Unpacked& unpacked, const std::string& where, Diagnosti
         return inputError(place.text(), unpacked.fault,
                           "copy the file again, or copy it from where it was first written");
     log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
-            unpacked.cut_off ? say("the compressed data are truncated; everything up to that point was read")
-                             : say("the compressed data are damaged; everything before the damage was read"));
+            unpacked.cut_off ? say("the compressed data is truncated; everything up to that point was read")
+                             : say("the compressed data is corrupt; everything before the corruption was read"));
     return {};
 }
 

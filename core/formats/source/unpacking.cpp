@@ -196,7 +196,7 @@ Unpacking::State Unpacking::nextStep(Unpacked& out) {
     if (outcome == Unpacker::Outcome::More) return State::More;
     if (outcome == Unpacker::Outcome::TooWide) return failed(Reason::TooWide);
     out.cut_off = outcome == Unpacker::Outcome::NeedsInput;
-    out.fault = out.cut_off ? "the compressed data are truncated" : "the compressed data are damaged";
+    out.fault = out.cut_off ? "the compressed data is truncated" : "the compressed data is corrupt";
     out.fault_at = at_;
     return State::Ended;
 }

@@ -126,7 +126,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kShape = R"(an operator is {"op":"matmul","time":"399us"}, and times have a unit)";
+constexpr const char* kShape = R"(operators look like {"op":"matmul","time":"399us"}; times have a unit)";
 
 /// An object of the document. Each member is read once; unread members are an error at the end.
 class Members {

@@ -131,7 +131,7 @@ namespace {
 constexpr Variant kVariants[] = {
     {"none", "no overlap", Cutting::None, false},
     {"dw", "all-reduce overlaps the weight gradient", Cutting::None, true},
-    {"paddle", "cut as Paddle's pass cuts", Cutting::Budget, false},
+    {"paddle", "cut as in Paddle's pass", Cutting::Budget, false},
     {"paddle+dw", "Paddle's cuts, and all-reduce overlaps the weight gradient", Cutting::Budget, true},
     {"paddle-split", "Paddle's cuts, long forward ops split", Cutting::BudgetSplit, false},
     {"every", "cut at every all-reduce", Cutting::Every, false},

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kShape =
-    R"(a list of layers is {"unit":"ms","layers":[{"forward":1.5,"backward":3},…]}, or CSV with such columns)";
+    R"(layer lists look like {"unit":"ms","layers":[{"forward":1.5,"backward":3},…]}, or CSV with these columns)";
 constexpr std::int64_t kMaxTimedLayers = 100'000;
 constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
 constexpr std::array<std::string_view, 8> kLayerFields{"name",        "forward", "backward", "input_grad",

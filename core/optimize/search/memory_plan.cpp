@@ -375,7 +375,7 @@ Status checkOrder(const Schedule& order) {
         return std::ranges::any_of(ops, [](const Op& op) { return op.sequence > 0 || op.overlapped; });
     });
     if (!sliced && routes(order.placement) == 1) return {};
-    return usageError("moves of activations need one pipeline, whole sequences and no overlapped pairs",
+    return usageError("moving activations requires one pipeline, whole sequences and no overlapped pairs",
                       "use another schedule");
 }
 
@@ -418,7 +418,7 @@ Result<MemoryPlan> planMemory(const Schedule& order, const CostModel& costs, con
 
 Result<FoundPlan> searchWithMoves(const SearchRequest& request, const MemoryMoves& moves, const JobControl& control) {
     if ((!request.model && !request.stages) || request.bytes.empty())
-        return usageError("moves of activations need the model's tensor sizes and a memory budget", "specify both");
+        return usageError("moving activations requires the model's tensor sizes and a memory budget", "specify both");
     const auto within = searchOrder(request, control);
     SearchRequest unlimited = request;
     unlimited.model.reset();

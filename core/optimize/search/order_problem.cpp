@@ -49,12 +49,12 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     const auto count = static_cast<std::size_t>(sizes.pp);
     for (const std::size_t given : {limits.activations.size(), limits.bytes.size()}) {
         if (given > 1 && given != count)
-            return usageError(fmt::format("memory limits given for {} ranks, but there are {}", given, count),
+            return usageError(fmt::format("memory limits are given for {} ranks, but there are {}", given, count),
                               "specify one limit, or one per rank");
     }
     if (!sizes.after.empty() && sizes.after.size() != count) {
         return usageError(
-            fmt::format("times after the last op given for {} ranks, but there are {}", sizes.after.size(), count),
+            fmt::format("times after the last op are given for {} ranks, but there are {}", sizes.after.size(), count),
             "specify one time per rank");
     }
     if (!StageWays::copiesFit(sizes.placement, sizes.pp, sizes.vpp, sizes.second_copies)) {
@@ -63,7 +63,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
             "specify stage times for a number of stages that divides the number of ranks");
     }
     if (sizes.second % sizes.second_copies != 0) {
-        return usageError(fmt::format("{} micro-batches of the second model cannot be shared evenly by {} copies",
+        return usageError(fmt::format("{} micro-batches of the second model cannot be divided evenly among {} copies",
                                       sizes.second, sizes.second_copies),
                           "use a multiple of the number of copies");
     }

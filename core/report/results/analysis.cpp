@@ -426,7 +426,7 @@ Section findingsSection(const Run& run, const RunReport& report, bool people, st
 Section problemsSection(const Run& run) {
     Section section;
     section.heading = "Problems of the files";
-    section.note = "Damaged, missing or guessed data.";
+    section.note = "Corrupt, missing or guessed data.";
     if (run.problems.empty()) return section;
     section.add(problemsTable(run.problems, Reader::People));
     return section;

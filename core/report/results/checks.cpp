@@ -107,7 +107,7 @@ void addMismatches(Section& section, const CheckLog& log, Reader reader) {
         if (reader == Reader::Page) text += fmt::format(" {}.", verdictText(check).text());
         section.paragraph(fmt::format("  {}: ", verdictName(check.verdict)), std::move(text));
     }
-    if (count > most) section.line(fmt::format("  … and {} more ({} has all)", count - most, Field("json")));
+    if (count > most) section.line(fmt::format("  … and {} more ({} lists all)", count - most, Field("json")));
     if (count == 0) section.line("  No completed check found a difference.");
 }
 

@@ -168,8 +168,8 @@ void addOrder(Section& document, const RunComparison& result) {
 
 void addTest(Section& document, const RunComparison& result) {
     if (result.tested) {
-        document.line(fmt::format("\nCompared {} groups of ops, links and idle times, and {} single ops; for equal "
-                                  "runs, the probability\n  of any reported change is at most {:.3g}.",
+        document.line(fmt::format("\nCompared {} groups of ops, links and idle times, and {} single ops; for identical "
+                                  "runs, the\n  probability of reporting any change is at most {:.3g}.",
                                   result.compared_groups, result.compared_ops, result.limits.alpha));
         return;
     }

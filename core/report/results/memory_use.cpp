@@ -47,7 +47,7 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     if (reader == Reader::Programs) return memoryData(use);
     Section section;
     section.heading = "Memory";
-    section.note = "Recorded peaks: the median over steps, and the highest of all.";
+    section.note = "Recorded peaks: the median over steps, and the maximum.";
     Table table({}, {shown("rank"), shown("peak"), shown("highest"), shown("at", Align::Left),
                      shown("forwards held at most"), shown("made up of", Align::Left)});
     table.columns[3].hidden =
@@ -63,10 +63,10 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     }
     section.add(std::move(table));
     if (use.line) {
-        section.line(
-            fmt::format("Each held forward keeps {}; everything else takes {}. Peaks deviate from this by at most {}.",
-                        formatBytes(bytesOf(use.line->per_forward)), formatBytes(bytesOf(use.line->fixed)),
-                        formatPercent(use.line->worst)));
+        section.line(fmt::format("Each forward whose activations are held takes {}; everything else takes {}. Peaks "
+                                 "deviate from this by at most {}.",
+                                 formatBytes(bytesOf(use.line->per_forward)), formatBytes(bytesOf(use.line->fixed)),
+                                 formatPercent(use.line->worst)));
     }
     return section;
 }

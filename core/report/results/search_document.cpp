@@ -82,9 +82,10 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                                       formatTime(TimeNs{found.best_family->noisy->late})));
     }
     document.line(fmt::format("Peak activations by rank: {}", fmt::join(found.peak_activations, " ")));
-    document.paragraph("", fmt::format("{}, {} moves of {} evaluated. `{}` with the same seed reproduces the result.",
-                                       pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves,
-                                       found.judged, Field("rounds").is(found.rounds)));
+    document.paragraph(
+        "", fmt::format("{}; {} of {} evaluated moves applied. `{}` with the same seed reproduces the result.",
+                        pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves, found.judged,
+                        Field("rounds").is(found.rounds)));
     document.data("seconds", seconds);
 }
 

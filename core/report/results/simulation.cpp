@@ -202,7 +202,7 @@ void addWeightChoices(Document& document, const std::vector<WeightChoice>& choic
 void addEarlierUnshards(Document& document, const std::vector<EarlierUnshard>& late) {
     Value::List earlier;
     for (const EarlierUnshard& each : late) {
-        document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of its wait of {}.",
+        document.line(fmt::format("Unsharding stage {} {} earlier, before {}, hides {} of its {} wait.",
                                   each.stage.value,
                                   each.ops_earlier == 1 ? "one op" : fmt::format("{} ops", each.ops_earlier), each.op,
                                   formatTime(each.hidden), formatTime(each.exposed)));

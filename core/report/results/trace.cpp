@@ -19,7 +19,7 @@ namespace {
 
 std::vector<std::string> pacingLines(const Run& run) {
     if (!run.info->paced) return {"Pacing: off; ops ran at full speed"};
-    const std::string paced = "Pacing: on; ops last their nominal time on an emulated device clock";
+    const std::string paced = "Pacing: on; ops take their nominal time on an emulated device clock";
     if (!std::ranges::all_of(run.steps, &StepTimeline::hasOps)) return {paced};
     TimeNs latest{0};
     std::int64_t ops = 0;
@@ -135,7 +135,7 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
     const Explanation& how = run.explanation;
     if (how.source == "inferred" || how.source == "given") {
         const std::string_view by = how.source == "given" ? "given, judged by" : "inferred, judged by";
-        line(fmt::format("  {} (confidence {:.2f}; reliable from 0.80 on)", by, how.confidence));
+        line(fmt::format("  {} (confidence {:.2f}; reliable at 0.80 or more)", by, how.confidence));
         for (const std::string& sentence : how.evidence)
             line("    " + sentence);
     }

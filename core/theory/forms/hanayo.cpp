@@ -144,7 +144,7 @@ std::vector<QuotedForm> hanayoQuotes(const Schedule& schedule, const CostModel& 
     const double waves = schedule.vpp / 2.0;
     return {ratioQuote(Quantity::BubbleRate,
                        {"Hanayo", "Hanayo paper", "(2·p−2)/(3·p·W+p−1), W waves",
-                        "No order known here reaches this value, and its authors have not published a program. For t_f "
+                        "No order known here reaches this value, and its authors have not published code. For t_f "
                         "= t_b and p dividing m the share of the makespan is (p−1)/(m·v+p−1)."},
                        (2 * p - 2) / (3 * p * waves + p - 1), schedule.pp == 1)};
 }

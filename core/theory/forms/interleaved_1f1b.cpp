@@ -180,12 +180,12 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     std::vector<QuotedForm> list;
     if (free && groups_of_p && groups.sizes.size() > 1 && p > 1) addSplitQuotes(list, schedule, costs.times);
     if (free && p == 4 && v == 2) addZhengNumbers(list, schedule, costs.times, groups);
-    list.push_back(
-        bubbleQuote(schedule,
-                    {"VPP has the bubble of balanced VPP for any m", "Zheng 2024", "(p−1)·(t_f+t_b)",
-                     "It holds if every group has at least p micro-batches and transfers are free. A separate group of "
-                     "fewer than p micro-batches adds idle time at every wrap-around, and for some sizes a deadlock."},
-                    (p - 1) * both, free && groups.wide));
+    list.push_back(bubbleQuote(
+        schedule,
+        {"VPP has the bubble of balanced VPP for any m", "Zheng 2024", "(p−1)·(t_f+t_b)",
+         "It holds if every group has at least p micro-batches and transfers are free. A separate group of "
+         "fewer than p micro-batches adds idle time at every wrap-around, and causes a deadlock for some sizes."},
+        (p - 1) * both, free && groups.wide));
     if (!free && groups_of_p) {
         list.push_back(
             bubbleQuote(schedule,

@@ -149,7 +149,7 @@ TEST(OtlpSend, NamesWhatFailed) {
     };
     EXPECT_NE(reason("HTTP/1.1 404 Not Found\r\n\r\n").find("answered \"404 Not Found\""), std::string::npos);
     EXPECT_NE(reason("SSH-2.0-OpenSSH_9.2\r\n").find("does not speak HTTP"), std::string::npos);
-    EXPECT_NE(reason("").find("did not answer in time"), std::string::npos);
+    EXPECT_NE(reason("").find("did not respond in time"), std::string::npos);
     EXPECT_NE(reason("HTTP/1.1 2").find("closed the connection without a reply"), std::string::npos);
 }
 
