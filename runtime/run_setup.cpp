@@ -34,8 +34,7 @@ Status checkModel(const RunConfig& config) {
     if (model.heads % config.tensor_ranks != 0) {
         return usageError(
             fmt::format("{} heads cannot be divided among {} tensor-parallel ranks", model.heads, config.tensor_ranks),
-            fmt::format("all ranks need equal numbers of heads: give a multiple for {}, or another {}", Field("heads"),
-                        Field("tp")));
+            fmt::format("all ranks need equal numbers of heads: change {} or {}", Field("heads"), Field("tp")));
     }
     const int places = DataPlan(config.schedule).places();
     if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {

@@ -93,8 +93,7 @@ void addAdviseCommand(Command app, Action& action) {
         .needs(model);
     command
         .addParsed("--search-time", options->search_time, parseTime,
-                   "Time to search for an order outside the named schedules, for each split of the layers; 0 = no "
-                   "search (10s)")
+                   "Time to search for an order outside the named schedules, for each layer split; 0 = no search (10s)")
         .typeName("TIME");
     command
         .addParsed("--unshard", options->unshard, parseTime,

@@ -239,7 +239,7 @@ void MainWindow::showHovered(const ItemRef& item) {
     // The details panel shows the complete text.
     status_->setHovered(state_.session() == nullptr ? QString()
                         : item                      ? oneLine(*state_.session(), item)
-                                                    : tr("Wheel zooms, drag moves, click selects; ? shows all keys"));
+                               : tr("Wheel zooms, drag pans, click selects; ? shows all shortcuts"));
 }
 
 // ---- Requests of users ---------------------------------------------------------------------------

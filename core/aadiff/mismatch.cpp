@@ -90,7 +90,7 @@ Sentence whatDiffers(CheckKind kind) {
     switch (kind) {
     case CheckKind::Replay: return say("the second execution differs from the first");
     case CheckKind::KnownAnswer: return say("the result differs from the known answer");
-    case CheckKind::Transfer: return say("received data differ from the sent data");
+    case CheckKind::Transfer: return say("received data differs from the sent data");
     case CheckKind::Replicas: return say("values that must be equal on several ranks differ");
     case CheckKind::Weights: return say("weights changed between two optimizer steps");
     case CheckKind::Elsewhere: return say("another rank's execution differs from the first");

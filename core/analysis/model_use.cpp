@@ -50,7 +50,7 @@ Result<DeviceSpec> deviceOf(const std::optional<DeviceSpec>& stated, const Train
         return device;
     }
     if (!model.device.empty()) return deviceNamed(model.device);
-    if (!stated) return usageError("the trace names no known device", "specify its name or its peak");
+    if (!stated) return usageError("the trace does not name a known device", "specify its name or its peak");
     return *stated;
 }
 

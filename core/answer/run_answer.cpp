@@ -61,7 +61,7 @@ Sentence stateOf(const Run& run, const RunReport& report) {
 
 Sentence actionAgainst(Cause cause) {
     switch (cause) {
-    case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a split of the layers.");
+    case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a layer split.");
     case Cause::Slowdown:
         return say("Look for a cause that slows all ops of a step: clock rate, power, or another job on the machine.");
     case Cause::Jitter:

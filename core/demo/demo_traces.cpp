@@ -132,8 +132,8 @@ constexpr std::array<DemoTrace, 3> kDemos{{
     {"balanced", "A balanced 1F1B step",
      "Four ranks with equal stages: the bubbles match the closed form, and nothing is wrong."},
     {"slow-last-stage", "A slow last stage",
-     "The output head makes the last of four stages 60 % slower: all ranks wait for it. A better split of the layers "
-     "would recover that time."},
+     "The output head makes the last of four stages 60 % slower: all ranks wait for it. A better layer split would "
+     "recover that time."},
     {"checked-zb-h1", "Self-checking ZB-H1",
      "Rank 1 is slow, and A/A checks recompute ops in the bubbles: one check found a flipped bit."},
 }};

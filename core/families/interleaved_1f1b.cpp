@@ -78,7 +78,7 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
     }
     if (n < p || n > m) {
         return usageError(
-            fmt::format("interleaved (megatron) needs a group size from p to m, {} to {}, not {}", p, m, n),
+            fmt::format("interleaved (megatron) needs a group size from p to m ({} to {}), not {}", p, m, n),
             "change the group size or the number of micro-batches");
     }
     if (rest != 0 && rest < p) {
@@ -92,8 +92,9 @@ Result<Grouping> megatronGroups(int p, int m, int group_size) {
 Result<Grouping> torchGroups(int p, int m) {
     const int rounds = std::max(1, m / p);
     if (m % rounds != 0) {
-        return usageError(fmt::format("interleaved (torch) needs m to be a multiple of m div p, {}, not {}", rounds, m),
-                          fmt::format("use {} micro-batches, or flavor balanced", m - m % rounds));
+        return usageError(
+            fmt::format("interleaved (torch) needs m to be a multiple of m div p ({}), not {}", rounds, m),
+            fmt::format("use {} micro-batches, or flavor balanced", m - m % rounds));
     }
     return Grouping{groupsOf(m / rounds, m), m / rounds};
 }

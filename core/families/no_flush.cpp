@@ -82,7 +82,7 @@ ScheduleFamily pipeDreamFamily() {
             .title = "PipeDream (no flush, weight stashing)",
             .flavors = {"stashing", "vertical-sync"},
             .placement = Placement::Loop,
-            .limits = "m divisible by N, v = 1; N micro-batches per update (default: every micro-batch)",
+            .limits = "m divisible by N, v = 1; N micro-batches per update (default: 1)",
             .uses = {{SpecPart::GroupSize}},
             .generate = generatePipeDream};
 }

@@ -98,7 +98,9 @@ Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
     }
     if (p % k != 0) {
         return usageError(
-            fmt::format("seq1f1b with several chunks needs slices that divide the {} ranks, not {}", p, k),
+            fmt::format(
+                "seq1f1b with several chunks needs a number of slices that divides the number of ranks ({}), not {}", p,
+                k),
             fmt::format("change {}, or switch to seqpipe", Field("sequence_slices")));
     }
     return sliceOrder(spec, dealtGroups(p / k, m), 2, m == p);

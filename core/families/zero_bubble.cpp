@@ -125,7 +125,7 @@ Result<Schedule> generateInterleavedZb(const ScheduleSpec& spec) {
     const int v = spec.vpp;
     const int rounds = std::max(1, m / p);
     if (m % rounds != 0) {
-        return usageError(fmt::format("interleaved-zb needs m to be a multiple of m div p, {}, not {}", rounds, m),
+        return usageError(fmt::format("interleaved-zb needs m to be a multiple of m div p ({}), not {}", rounds, m),
                           fmt::format("use {} micro-batches", m - m % rounds));
     }
     const int size = m / rounds;

@@ -165,7 +165,7 @@ Sentence stepText(const WaitStep& step) {
     case WaitStep::Why::OtherEnd:
     case WaitStep::Why::Input: return say("rank {}: {} waits for {}", step.rank.value, step.call, step.waits_for);
     case WaitStep::Why::Queue:
-        return say("rank {}: {} waits behind {} in communicator {}", step.rank.value, step.call, step.waits_for,
+        return say("rank {}: {} waits behind {} on communicator {}", step.rank.value, step.call, step.waits_for,
                    step.communicator);
     case WaitStep::Why::NotPosted:
         return say("rank {}: {} is posted only after {}", step.rank.value, step.call, step.waits_for);

@@ -100,7 +100,7 @@ Result<StepTimeline> simulateMoving(const MovingStages& stages, const MovingTime
     const auto longest = std::max({times.forward, times.backward, times.weights});
     const auto tasks = std::int64_t{stages.positions()} * (stages.microbatches + 1);
     if (longest + times.transfer > TimeNs::max() / tasks)
-        return usageError("the times are too long for 64-bit nanoseconds");
+        return usageError("the times are too large for 64-bit nanoseconds");
     const MovingGraph graph(stages);
     const TaskTimes ends = graph.ends(times);
     StepTimeline step;
@@ -126,8 +126,8 @@ Result<MovingForm> movingForm(const MovingStages& stages, const MovingTimes& tim
     const TimeNs visit = stages.microbatches * times.forward;
     if (times.forward != times.backward || times.weights > visit)
         return usageError(
-            "the closed form of roundpipe holds for stages of equal time whose weights can be loaded within one visit",
-            "cut the backward into smaller stages, as RoundPipe does");
+            "the closed form of roundpipe holds only for equal stages whose weights can be loaded within one visit",
+            "split the backward into smaller stages, as RoundPipe does");
     const TimeNs hop = times.forward + (stages.pp > 1 ? times.transfer : TimeNs{0});
     const TimeNs round = std::max(visit, stages.pp * hop);
     const int last = stages.positions() - 1;

@@ -133,7 +133,7 @@ private:
                 held += graph_.op(i).kind == OpKind::Forward ? 1 : 0;
                 if (held > *options_.memory_limit) {
                     add("memory", i,
-                        say("{} is activation {}, but at most {} are allowed", describe(i), held,
+                        say("{} raises the number of activations to {}, but at most {} are allowed", describe(i), held,
                             *options_.memory_limit));
                     break;
                 }

@@ -21,7 +21,7 @@ namespace bubblescope {
 // job log, its Chrome form (forward_3), paddle.profiler (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble
 // runtime and our own NVTX ranges.
 constexpr std::string_view kBuiltinRules = R"json({"rules": [
-{"name": "ops stated by the framework", "categories": ["pipeline"],
+{"name": "ops reported by the framework", "categories": ["pipeline"],
  "ops": [{"name": "{stage}F{microbatch}", "kind": "F"}, {"name": "{stage}B{microbatch}", "kind": "B"},
          {"name": "{stage}I{microbatch}", "kind": "I"}, {"name": "{stage}W{microbatch}", "kind": "W"},
          {"name": "({stage}F{microbatch};{stage}B{microbatch})OVERLAP_F_B", "kind": "F+B"},

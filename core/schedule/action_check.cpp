@@ -180,8 +180,8 @@ private:
             if (isTransfer(action.kind)) pending.insert(key(waitFor(action)));
             if (!isTransferWait(action.kind) || pending.erase(key(action)) > 0) continue;
             add("wait", i,
-                isSendWait(action.kind) ? say("{} has no send before it to wait for", name(i))
-                                        : say("{} has no receive before it to wait for", name(i)),
+                isSendWait(action.kind) ? say("{} waits for a send, but there is none before it", name(i))
+                                        : say("{} waits for a receive, but there is none before it", name(i)),
                 "remove it");
         }
         for (std::size_t i = 0; all_sends_wait_ && i < list().size(); ++i) {
@@ -291,7 +291,8 @@ private:
             reducing = stage;
         } else {
             if (reducing != stage)
-                add("weights", index, say("{} has no reduction before it to wait for", name(index)), "remove it");
+                add("weights", index, say("{} waits for a reduction, but there is none before it", name(index)),
+                    "remove it");
             reducing.reset();
         }
     }

@@ -37,16 +37,17 @@ Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedu
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
     if (theory == nullptr) return usageError(fmt::format("no known closed form for the schedule '{}'", schedule.name));
     if (!costs.plainTransfers()) {
-        return usageError(fmt::format(
-            "the closed form of {} holds for asynchronous transfers that all have the same latency and do not queue",
-            schedule.name));
+        return usageError(fmt::format("the closed form of {} holds only for asynchronous transfers that all have the "
+                                      "same latency and do not queue",
+                                      schedule.name));
     }
     if (costs.all_reduce.count() > 0 && !theory->hides_all_reduces && !allReducesAlike(schedule)) {
-        return usageError(fmt::format("the closed form of {} holds without {}", schedule.name, Field("all_reduce")));
+        return usageError(
+            fmt::format("the closed form of {} holds only without {}", schedule.name, Field("all_reduce")));
     }
     if (plain && theory->closed_form != nullptr) return theory->closed_form(schedule, costs);
     if (theory->general_form != nullptr) return theory->general_form(schedule, costs);
-    return usageError(fmt::format("the closed form of {} holds for {}", schedule.name,
+    return usageError(fmt::format("the closed form of {} holds only for {}", schedule.name,
                                   costs.stages.empty() ? "transfers that take no time" : "equal stages"));
 }
 

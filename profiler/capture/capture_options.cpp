@@ -45,7 +45,7 @@ Error wrong(std::string_view key, std::string_view value, std::string_view expec
 
 Status setTime(std::string_view key, std::string_view value, TimeNs& out) {
     const auto time = parseTime(value);
-    if (!time.ok() || time.value() < TimeNs{0}) return wrong(key, value, "a time with its unit, 30s or 100ms");
+    if (!time.ok() || time.value() < TimeNs{0}) return wrong(key, value, "a time with its unit, such as 30s or 100ms");
     out = time.value();
     return {};
 }

@@ -56,7 +56,7 @@ bool Collector::start(Scope scope, std::string& notice) {
     }
     if (!api_->registerCallbacks(request, complete)) {
         api_->unsubscribe();
-        notice = "kernels are not recorded: CUPTI does not accept buffers";
+        notice = "kernels are not recorded: CUPTI rejected the buffer callbacks";
         return false;
     }
     on_ = true;

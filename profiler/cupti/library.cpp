@@ -280,7 +280,7 @@ std::unique_ptr<Api> loadCupti(std::string& why_not) {
     void* const handle = openCupti(path);
     if (handle == nullptr) {
         const char* const error = path.empty() ? nullptr : ::dlerror();
-        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor in the library path";
+        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor on the library path";
         return nullptr;
     }
     auto library = std::make_unique<Library>(handle);

@@ -38,7 +38,7 @@ Result<std::unique_ptr<ProcessTransport>> ProcessTransport::open(ProcessTranspor
     try {
         return std::unique_ptr<ProcessTransport>(new ProcessTransport(std::move(config)));
     } catch (const std::system_error& e) {
-        return runError(fmt::format("cannot start the thread for messages: {}", e.what()));
+        return runError(fmt::format("cannot start the message thread: {}", e.what()));
     }
 }
 

@@ -83,7 +83,7 @@ Result<FaultRange> parseRange(const FaultText& text, std::string_view word, std:
 Result<int> parseStep(const FaultText& text, std::string_view word) {
     constexpr std::string_view kPrefix = "step";
     const auto number = parseNumber<int>(word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word);
-    if (!number || *number < 0) return text.wrong(word, "is not a step", "steps are counted from 0");
+    if (!number || *number < 0) return text.wrong(word, "is not a step", "steps are numbered from 0");
     return *number;
 }
 
@@ -206,7 +206,7 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "bit") {
         const auto bit = parseNumber<std::int64_t>(value);
         if (!bit || *bit < 0)
-            return text.wrong(value, "is not a bit", "bits of a tensor are counted from 0, with 32 per number");
+            return text.wrong(value, "is not a bit", "bits of a tensor are numbered from 0, with 32 per value");
         fault.bit = *bit;
     } else {
         const auto seed = parseNumber<std::uint64_t>(value);

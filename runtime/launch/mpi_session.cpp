@@ -110,7 +110,7 @@ Result<std::vector<std::string>> MpiTeam::gather(std::string bytes) {
 
 Result<std::vector<std::string>> MpiTeam::exchange(std::vector<std::string> to) {
     const auto members = static_cast<std::size_t>(size_);
-    if (to.size() != members) return runError("an exchange needs one text per process");
+    if (to.size() != members) return runError("an exchange needs one string per process");
     std::vector<std::uint64_t> out(members);
     std::vector<std::uint64_t> in(members);
     std::ranges::transform(to, out.begin(), [](const std::string& text) { return text.size(); });

@@ -145,7 +145,7 @@ Result<net::Admission> openAdmission(const TcpJob& job) {
                         "another program may be using it; set BUBBLESCOPE_PORT to a free port for all processes");
     }
     return net::Admission::open(std::move(listener),
-                                {job.token, "it waits for processes of another job, or with another secret; set a "
+                                {job.token, "it is waiting for processes of another job, or with another secret; set a "
                                             "separate BUBBLESCOPE_PORT for each job"});
 }
 
@@ -292,7 +292,7 @@ Error TcpTeam::missingRanks(const TcpJob& job) const {
             ranks += (ranks.empty() ? "" : ", ") + std::to_string(r);
     }
     return runError("these ranks have not connected to " + rootOf(job) + ": " + ranks,
-                    "check that their processes have started, and their output");
+                    "check their output, and that their processes have started");
 }
 
 /// Error: Usage, if the processes of the job disagree about its size or ranks.
@@ -349,7 +349,7 @@ Result<std::vector<std::string>> TcpTeam::gather(std::string bytes) {
 
 Result<std::vector<std::string>> TcpTeam::exchange(std::vector<std::string> to_each) {
     const auto members = static_cast<std::size_t>(size_);
-    if (to_each.size() != members) return runError("an exchange needs one text per process");
+    if (to_each.size() != members) return runError("an exchange needs one string per process");
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> packed, gather(pack(to_each)));
     if (!isRoot()) {
         BUBBLESCOPE_ASSIGN(const std::string own, to(0).readText(kLongestText, nameOf(0)));

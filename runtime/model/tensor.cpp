@@ -11,7 +11,7 @@ std::unique_ptr<DeviceArray> DeviceArray::clone() const {
 void DeviceArray::add(const DeviceArray& other) {
     if (other.queue_ != queue_ || other.storage_ != Storage::Float || storage_ != Storage::Float ||
         other.bytes() != bytes()) {
-        throw std::logic_error("only gradients of one shape and rank can be added on a device");
+        throw std::logic_error("only gradients of the same shape and rank can be added on a device");
     }
     queue_->launch(AddKernel{buffer_.as<float>(), other.buffer_.as<float>(), rows_ * cols_});
 }

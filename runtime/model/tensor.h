@@ -34,7 +34,7 @@ public:
     }
     /// Adds a matrix of the same shape.
     HostMatrix& operator+=(const HostMatrix& other) {
-        if (rows_ != other.rows_ || cols_ != other.cols_) throw std::logic_error("matrices differ in their shapes");
+        if (rows_ != other.rows_ || cols_ != other.cols_) throw std::logic_error("matrices have different shapes");
         for (std::size_t i = 0; i < values_.size(); ++i)
             values_[i] += other.values_[i];
         return *this;
@@ -152,7 +152,7 @@ public:
 
     /// Both tensors must be on the same device and have the same shape.
     Tensor& operator+=(const Tensor& other) {
-        if (onHost() != other.onHost()) throw std::logic_error("tensors of two devices cannot be added");
+        if (onHost() != other.onHost()) throw std::logic_error("tensors on different devices cannot be added");
         if (device_) {
             device_->add(*other.device_);
         } else {

@@ -96,10 +96,11 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     EXPECT_THAT(log(),
                 HasSubstr("(body.8) is not checked in bubbles: it changes its attribute 'generator' as it runs"));
     EXPECT_THAT(log(), HasSubstr("(body.10) is not checked in bubbles: it uses random numbers of Python"));
-    EXPECT_THAT(log(), HasSubstr("(body.11) is not checked in bubbles: it uses operators of 'shop', which may"));
+    EXPECT_THAT(log(), HasSubstr("(body.11) is not checked in bubbles: it uses operators from 'shop', which may"));
     EXPECT_THAT(
         log(),
-        HasSubstr("the backward of layer 12 of stage 0 (body.12) is not checked in bubbles: it adds the gradients"));
+        HasSubstr(
+            "the backward of layer 12 of stage 0 (body.12) is not checked in bubbles: it accumulates its weight"));
     EXPECT_THAT(log(), HasSubstr("layer 5 of stage 0 (body.5), micro-batch"));
     EXPECT_THAT(log(), HasSubstr("computing its output again gave different bits (transient)"));
     EXPECT_THAT(log(), HasSubstr("layer 7 of stage 0 (body.7), micro-batch"));

@@ -73,7 +73,7 @@ TEST(AadiffRunCommand, FindsAFlipSaysSoAndKeepsTheTensors) {
     const auto found = checkedRun({"--inject", "flip:F2,rank=1,step=1,tensor=in,bit=40", "--out", folder.file("flip")});
     EXPECT_EQ(found.exit_code, 0) << found.err;
     EXPECT_NE(found.err.find("step 1, rank 1, F2.0 of layer"), std::string::npos) << found.err;
-    EXPECT_NE(found.err.find("received data differ from the sent data"), std::string::npos) << found.err;
+    EXPECT_NE(found.err.find("received data differs from the sent data"), std::string::npos) << found.err;
 
     const auto sticky = checkedRun(
         {"--inject", "flip:F,rank=1,layer=3,tensor=hidden,bit=40,stay=sticky", "--out", folder.file("sticky")});

@@ -150,7 +150,7 @@ TEST(AnalyzeCommand, StatesMfuOfStepAndRanks) {
     EXPECT_NEAR(mfu["ranks"][0].get<double>(), 3 * 8053063680.0 * 8192 * 4 / (989e12 * 1.5), 1e-6);
     EXPECT_NEAR(mfu["ranks"][1].get<double>(), 3 * 9103736832.0 * 8192 * 4 / (989e12 * 1.5), 1e-6);
     EXPECT_EQ(mfu["steps"].size(), 1U);
-    EXPECT_THAT(runProgram(words).err, HasSubstr("names no known device"));
+    EXPECT_THAT(runProgram(words).err, HasSubstr("does not name a known device"));
     EXPECT_THAT(runProgram({"analyze", trace, "--gpu", "h100"}).err, HasSubstr("MFU needs the model"));
 }
 

@@ -324,7 +324,7 @@ TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
     const std::string folder = realTrace("torch-pp-cpu-gloo/1f1b_pp4_mb8").string();
     const auto refused = runProgram({"whatif", folder, "--max-error", "0.1"});
     EXPECT_EQ(refused.exit_code, 3);
-    EXPECT_THAT(refused.err, HasSubstr("more than the accepted"));
+    EXPECT_THAT(refused.err, HasSubstr("more than the limit"));
     EXPECT_THAT(refused.err, HasSubstr("--max-error"));
     const auto scenario = runProgram({"whatif", folder, "--if", "stage:3=usual"});
     EXPECT_EQ(scenario.exit_code, 0);

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] int processors() const override { return 132; }
     [[nodiscard]] Result<std::vector<std::shared_ptr<Accelerator>>> divide(int parts) override {
         if (!divisible_)
-            return runError("the driver does not provide cuGreenCtxCreate", "use one of CUDA 12.4 or newer");
+            return runError("the driver does not provide cuGreenCtxCreate", "use a driver for CUDA 12.4 or newer");
         std::vector<std::shared_ptr<Accelerator>> result;
         for (int i = 0; i < parts; ++i)
             result.push_back(std::make_shared<Part>(*this, streams_of_part.emplace_back(0)));

@@ -193,7 +193,7 @@ TEST_F(GreenContexts, AreRefusedWithTheDriversReason) {
 
 TEST_F(GreenContexts, NeedEnoughProcessors) {
     driver.processors = 20;
-    EXPECT_NE(errorOf(4).find("cannot create 4 equal shares of 20 processors (at least 8 each)"), std::string::npos)
+    EXPECT_NE(errorOf(4).find("cannot create 4 equal shares of 20 SMs (at least 8 each)"), std::string::npos)
         << errorOf(4);
     EXPECT_EQ(errorOf(2), "none");
 }

@@ -176,7 +176,7 @@ QSet<QString> errorTexts() {
           << QStringLiteral("specify the model that this run trains")
           << QStringLiteral("the transformer's \"{}\" is {}") << QStringLiteral("use a number from 1 to {}")
           << QStringLiteral("the transformer's \"{}\" is {}, not a multiple of its \"{}\", {}")
-          << QStringLiteral("correct one of the two") << QStringLiteral("the trace names no known device")
+          << QStringLiteral("correct one of the two") << QStringLiteral("the trace does not name a known device")
           << QStringLiteral("specify its name or its peak");
     // From openInput() and readInputText(), which also read files of the app.
     texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")

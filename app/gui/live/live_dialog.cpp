@@ -60,7 +60,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     named(key_, "liveKey", tr("Private key of the certificate"));
     key_->setToolTip(tr("PEM file that only you can read"));
     named(keep_, "liveKeep", tr("Keep recordings in"));
-    keep_->setPlaceholderText(tr("Not kept: deleted when watching ends"));
+    keep_->setPlaceholderText(tr("Not kept: deleted when you stop watching"));
     keep_->setToolTip(tr("A folder for received traces of recorded jobs; other runs store their traces themselves"));
     in_network->addRow(tr("Certificate"), withChooser(*certificate_, false));
     in_network->addRow(tr("Private key of the certificate"), withChooser(*key_, false));

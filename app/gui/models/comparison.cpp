@@ -307,7 +307,7 @@ std::vector<ColumnModel::Column> ComparisonModel::columns() const {
             {tr("Change"), true},
             {tr("Per step"), true},
             {tr("p-value"), true,
-             tr("Probability that any of the differences would be this large if the runs were equal")}};
+             tr("Probability that any of the differences would be this large if the runs were identical")}};
 }
 
 QVariant ComparisonModel::cell(std::size_t row, int column, int role) const {

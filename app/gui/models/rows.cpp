@@ -14,8 +14,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr const char* kFilterHint = "write numbers and ranges of ranks, such as 0-7, 12, coordinates, such as pp=0 "
-                                    "dp=1, or parts of names of threads and streams, such as track=stream";
+constexpr const char* kFilterHint = "write rank numbers and ranges (0-7, 12), coordinates (pp=0 dp=1), or parts of "
+                                    "thread and stream names (track=stream)";
 constexpr std::string_view kTrackWord = "track=";
 
 bool holds(const std::vector<int>& list, int value) {

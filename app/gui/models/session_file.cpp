@@ -302,8 +302,7 @@ Result<SavedSession> readSession(const fs::path& file) {
     Status status;
     const Place root(document, {}, status);
     if (root.at("format").text() != kFormat || !status.ok())
-        return inputError(file.string(),
-                          "is not a session of Bubblescope: its \"format\" is not \"bubblescope-session\"",
+        return inputError(file.string(), "is not a Bubblescope session: its \"format\" is not \"bubblescope-session\"",
                           "open traces, or a file saved with File > Save session");
     if (const auto version = root.at("version").number(1, std::numeric_limits<std::int32_t>::max(), 0);
         version > kVersion)

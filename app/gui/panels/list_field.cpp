@@ -114,7 +114,7 @@ Result<std::int64_t> parseMilliseconds(const std::string& text) {
 
 Result<std::int64_t> parseCount(const std::string& text) {
     if (const auto count = parseNumber<std::int64_t>(text); count && *count >= 1 && *count <= kMostCount) return *count;
-    return usageError(fmt::format("'{}' is not a count", text), "write a whole number of 1 or more");
+    return usageError(fmt::format("'{}' is not a count", text), "write a whole number ≥ 1");
 }
 
 QString listOfMilliseconds(const std::vector<TimeNs>& times) {

@@ -155,10 +155,10 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     vpp_->setRange(0, 16);
     vpp_->setSpecialValueText(tr("as run"));
     layers_ = named(new QLineEdit(this), "whatIfLayers", tr("Layers per stage, as run"));
-    layers_->setPlaceholderText(tr("unknown; for example 9,9,9,5, or 9 for all stages"));
+    layers_->setPlaceholderText(tr("unknown; enter, for example, 9,9,9,5, or 9 for all stages"));
     advise_ = named(new QPushButton(tr("What would help most?"), this), "whatIfAdvise");
     advise_->setToolTip(tr("Tries all schedules with different numbers of chunks and micro-batches, and different "
-                           "splits of the layers if the layers are known"));
+                           "layer splits if the layers are known"));
     auto* form = new QFormLayout;
     form->addRow(tr("Schedule"), schedule_);
     form->addRow(tr("Chunks per rank"), vpp_);

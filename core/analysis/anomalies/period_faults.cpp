@@ -59,7 +59,7 @@ Sentence suggestionFor(std::optional<HostActivity> activity) {
     case HostActivity::Evaluation: return say("Evaluate less often, on fewer samples, or in a separate job.");
     case HostActivity::Checkpoint: return say("Write checkpoints asynchronously, sharded over ranks, or less often.");
     case HostActivity::GarbageCollection:
-        return say("Disable automatic collection (gc.disable()), and collect on all ranks in the same step.");
+        return say("Disable automatic garbage collection (gc.disable()), and collect on all ranks in the same step.");
     case HostActivity::Optimizer:
     case HostActivity::WaitForCore: break;
     }

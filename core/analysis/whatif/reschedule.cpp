@@ -138,7 +138,7 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     if (change.order != nullptr) return givenOrder(run, change);
     const int microbatches = change.microbatches.value_or(run.microbatches);
     if (change.split > std::numeric_limits<int>::max() / microbatches)
-        return usageError(fmt::format("{} micro-batches cannot be split into {} each", microbatches, change.split));
+        return usageError(fmt::format("{} micro-batches cannot each be split into {}", microbatches, change.split));
     const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
     if (change.schedule.empty() && same_sizes) return order;
     if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {

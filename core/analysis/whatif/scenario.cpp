@@ -181,7 +181,7 @@ Status checkError(const RunModel& run, std::optional<double> most) {
     return inputError(
         run.where,
         fmt::format(
-            "no prediction: the replay differs from the measured steps by {:.1f} %, more than the accepted {:g} %",
+            "no prediction: the replay differs from the measured steps by {:.1f} %, more than the limit of {:g} %",
             100 * run.check.error(), 100 * *most),
         fmt::format("skip unusual steps by selecting the others with {}, or accept a larger error with {}",
                     Field("step"), Field("max_error")));

@@ -123,7 +123,7 @@ void EventSink::add(const Event& event) {
     case 't':
     case 'f': flow(event); break;
     case 'C': counter(event); break;
-    default: log_.add("unknown-phase", place(), say("skipped events of unsupported phases"));
+    default: log_.add("unknown-phase", place(), say("skipped events with unsupported phases"));
     }
 }
 

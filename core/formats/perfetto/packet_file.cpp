@@ -16,8 +16,8 @@ namespace bubblescope::perfetto {
 namespace {
 
 Error fileError(const std::filesystem::path& path, std::string_view what, int code) {
-    Error error =
-        runError(fmt::format("{}: {}", what, std::strerror(code)), "check that the folder is writable and has space");
+    Error error = runError(fmt::format("{}: {}", what, std::strerror(code)),
+                           "check that the folder is writable and has free space");
     error.where = path.string();
     return error;
 }

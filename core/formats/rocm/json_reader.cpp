@@ -168,8 +168,8 @@ Status readRocprofJson(std::string_view text, const std::string& where, TraceBui
         }
     }
     if (builder.sliceCount() == 0) {
-        return inputError(where, "is JSON of rocprofv3 without kernels, copies or calls",
-                          "record kernels, copies and calls of HIP with rocprofv3");
+        return inputError(where, "is rocprofv3 JSON without kernels, copies or calls",
+                          "record HIP kernels, copies and calls with rocprofv3");
     }
     builder.file(builder.currentFile()).format = "rocprofv3";
     return {};

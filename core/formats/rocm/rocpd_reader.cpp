@@ -35,8 +35,8 @@ public:
             eachTable("rocpd_api", [this](const std::string& table) { return calls(table); });
         if (!done) return cancelledError();
         if (builder_.sliceCount() == 0) {
-            return inputError(where_, "is a database of ROCm's profiler (rocpd) without kernels, copies or calls",
-                              "record kernels, copies and calls of HIP with rocprofv3");
+            return inputError(where_, "is a rocpd database (ROCm's profiler) without kernels, copies or calls",
+                              "record HIP kernels, copies and calls with rocprofv3");
         }
         builder_.file(builder_.currentFile()).format = "rocpd";
         return {};

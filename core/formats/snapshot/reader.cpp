@@ -28,7 +28,7 @@ public:
     Status run() {
         const auto traces = pickle_.find(pickle_.root(), "device_traces");
         if (!traces || pickle_.kind(*traces) != Pickle::Kind::List)
-            return inputError(where_, "is a pickle, but not a snapshot of PyTorch's memory",
+            return inputError(where_, "is a pickle, but not a PyTorch memory snapshot",
                               "open the file that torch.cuda.memory._dump_snapshot() wrote");
         readSegments();
         std::int64_t device = 0;

@@ -49,8 +49,7 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
         }
         if (buffer->size() > readLimit()) {
             return inputError(
-                where,
-                fmt::format("is longer than {} MB and does not fit into this machine's memory", readLimit() >> 20),
+                where, fmt::format("is longer than {} MB and does not fit in this machine's memory", readLimit() >> 20),
                 "write the data to a file, which can be larger than memory");
         }
     }

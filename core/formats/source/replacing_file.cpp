@@ -97,10 +97,11 @@ void ReplacingFile::put(std::string_view bytes) {
 
 Error ReplacingFile::failure() const {
     // Until a temporary file replaces the target, the old content stays untouched.
-    return inputError(target_.string(), fmt::format("cannot be written: {}", problem_),
-                      temporary_.empty()
-                          ? "check that the folder exists, is writable and has space"
-                          : "nothing was written under that name; check that the folder is writable and has space");
+    return inputError(
+        target_.string(), fmt::format("cannot be written: {}", problem_),
+        temporary_.empty()
+            ? "check that the folder exists, is writable and has free space"
+            : "nothing was written under that name; check that the folder is writable and has free space");
 }
 
 Status ReplacingFile::finish() {

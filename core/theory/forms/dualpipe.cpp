@@ -102,9 +102,10 @@ Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, co
     const TimeNs both = t.forward + t.backward;
     const TimeNs pair = costs.overlapped.value_or(both);
     if (t.backward != t.input_grad + t.weight_grad || pair < std::max(t.forward, t.backward) || pair > both) {
-        return usageError("the closed form holds for pairs that take at least as long as their longer half and at most "
-                          "as long as both halves",
-                          "use a time within these limits, or use `bubblescope simulate`");
+        return usageError(
+            "the closed form holds only for pairs that take at least as long as their longer half and at most "
+            "as long as both halves",
+            "use a time within these limits, or use `bubblescope simulate`");
     }
     if (t.weight_grad <= std::min(t.forward, t.input_grad)) return dualPositions(schedule, costs, fold);
     const std::int64_t k = fold.n - 1;

@@ -146,7 +146,7 @@ ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs
 
 Status requireEqualStages(const CostModel& costs) {
     if (costs.stages.empty()) return {};
-    return usageError("the closed form holds for equal stages", "use `bubblescope simulate` for times per stage");
+    return usageError("the closed form holds only for equal stages", "use `bubblescope simulate` for times per stage");
 }
 
 ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work) {

@@ -107,7 +107,7 @@ Result<ClosedForm> hanayoForm(const Schedule& schedule, const CostModel& costs) 
                             "(v·p·⌈m/p⌉ + (m−1) mod p)·(t_f+t_b)",
                             fmt::format("any m, v even, t_f = t_b (per chunk){}", kEqualAndFree));
     }
-    return usageError("hanayo's closed form holds for t_f = t_b, for m ≤ p, and for t_f > t_b if p divides m",
+    return usageError("hanayo's closed form holds only for t_f = t_b, for m ≤ p, and for t_f > t_b if p divides m",
                       "use times that meet one of these conditions, or use `bubblescope simulate`");
 }
 
@@ -118,8 +118,9 @@ Result<ClosedForm> hanayoGeneralForm(const Schedule& schedule, const CostModel& 
     const std::int64_t m = schedule.microbatches;
     const std::int64_t v = schedule.vpp;
     if (t != costs.times.backward || costs.comm > t || m % p != 0) {
-        return usageError("with slow transfers hanayo's closed form holds for t_f = t_b, c ≤ t_f and m divisible by p",
-                          "use `bubblescope simulate`");
+        return usageError(
+            "with slow transfers, hanayo's closed form holds only for t_f = t_b, c ≤ t_f and m divisible by p",
+            "use `bubblescope simulate`");
     }
     const TimeNs c = p > 1 ? costs.comm : TimeNs{0};
     const TimeNs bubble = 2 * (p - 1) * (t + c) + 2 * (m / p) * (v * (p - 1) - 1) * c;

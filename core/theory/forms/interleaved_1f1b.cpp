@@ -220,9 +220,10 @@ Result<ClosedForm> sailSgForm(const Schedule& schedule, const CostModel& costs) 
     const std::int64_t n = groupOf(schedule);
     if (n == 0 || n * (t.forward + t.backward) < p * std::max(t.forward, t.input_grad) ||
         t.weight_grad > t.forward + t.input_grad) {
-        return usageError("the closed form of interleaved (sail-sg) holds for m divisible by the group size N ≥ p/2, "
-                          "N·(t_f+t_b) ≥ p·max(t_f, t_i) and t_w ≤ t_f+t_i",
-                          "use `bubblescope simulate`");
+        return usageError(
+            "the closed form of interleaved (sail-sg) holds only for m divisible by the group size N ≥ p/2, "
+            "N·(t_f+t_b) ≥ p·max(t_f, t_i) and t_w ≤ t_f+t_i",
+            "use `bubblescope simulate`");
     }
     const TimeNs wrap = (p - n) * t.forward + std::max(TimeNs{0}, p * t.input_grad - n * t.backward);
     const TimeNs bubble = (p - 1) * (t.forward + t.input_grad) + (v - 1) * wrap;

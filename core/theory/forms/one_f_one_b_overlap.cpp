@@ -171,9 +171,10 @@ Result<ClosedForm> overlapForm(const Schedule& schedule, const CostModel& costs)
     if (schedule.vpp > 1) BUBBLESCOPE_TRY(checkInterleavedOverlap(schedule.pp, schedule.microbatches, schedule.vpp));
     const OverlapCase x(schedule, costs);
     if (x.pair < std::max(x.forward, x.backward) || x.pair > x.both) {
-        return usageError("the closed form holds for pairs that take at least as long as their longer half and at most "
-                          "as long as both halves",
-                          "use a time within these limits, or use `bubblescope simulate`");
+        return usageError(
+            "the closed form holds only for pairs that take at least as long as their longer half and at most "
+            "as long as both halves",
+            "use a time within these limits, or use `bubblescope simulate`");
     }
     return isPaddleMp(schedule) ? paddleMpForm(schedule, costs, x) : combinedForm(schedule, costs, x);
 }

@@ -101,7 +101,7 @@ Result<ClosedForm> stpForm(const Schedule& schedule, const CostModel& costs) {
     const StpCase x(schedule, costs);
     if (costs.overlapped || costs.times.backward != x.i + x.w) {
         return usageError(
-            "the closed form of stp holds for pairs that take as long as both halves without their all-reduces",
+            "the closed form of stp holds only for pairs that take as long as both halves without their all-reduces",
             fmt::format("use {} instead of {}, or use `bubblescope simulate`", Field("all_reduce"),
                         Field("overlapped")));
     }

@@ -40,12 +40,12 @@ int vMinUnits(int p) {
 
 Status requireEqualTimes(const Schedule& schedule, const OpTimes& t, int least) {
     if (!equalTimes(t)) {
-        return usageError(fmt::format("{}'s closed form holds for t_f = t_i = t_w", schedule.name),
+        return usageError(fmt::format("{}'s closed form holds only for t_f = t_i = t_w", schedule.name),
                           "use times that meet one of these conditions, or use `bubblescope simulate`");
     }
     if (schedule.microbatches < least) {
-        return usageError(fmt::format("{}'s closed form holds for {} or more micro-batches on {} ranks", schedule.name,
-                                      least, schedule.pp),
+        return usageError(fmt::format("{}'s closed form holds only for {} or more micro-batches on {} ranks",
+                                      schedule.name, least, schedule.pp),
                           "use more micro-batches, or use `bubblescope simulate`");
     }
     return {};
@@ -114,7 +114,7 @@ Result<ClosedForm> v1F1BForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
     if (t.backward != 2 * t.forward) {
-        return usageError("v-1f1b's closed form holds for t_b = 2·t_f",
+        return usageError("v-1f1b's closed form holds only for t_b = 2·t_f",
                           "use times that meet one of these conditions, or use `bubblescope simulate`");
     }
     const auto form = [&](std::int64_t units, const std::string& bubble, const std::string& where) {

@@ -172,7 +172,7 @@ Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& 
     if (x.c > kNoTime && x.p > 1) {
         const bool enough = x.v == 1 ? x.m >= 2 * x.p - 1 : x.m % x.p == 0 && x.m >= 2 * x.p;
         if (enough && x.shortWeights() && 2 * x.c <= x.w) return slowDelayed(schedule, costs);
-        return usageError(fmt::format("with slow transfers the closed form of {} holds for {} and 2·c ≤ t_w ≤ "
+        return usageError(fmt::format("with slow transfers, the closed form of {} holds only for {} and 2·c ≤ t_w ≤ "
                                       "min(t_f, t_i)",
                                       schedule.name, x.v == 1 ? "m ≥ 2p−1" : "m = 2p, 3p, …"),
                           "use `bubblescope simulate`");
@@ -236,7 +236,7 @@ Result<ClosedForm> zbH1Form(const Schedule& schedule, const CostModel& costs) {
 
 Result<ClosedForm> zbH1GeneralForm(const Schedule& schedule, const CostModel& costs) {
     if (!isPaddles(schedule)) return delayedWeightForm(schedule, costs);
-    return usageError("the closed form of zb-h1 (paddle) holds for equal stages and transfers that take no time",
+    return usageError("the closed form of zb-h1 (paddle) holds only for equal stages and transfers that take no time",
                       "use `bubblescope simulate`");
 }
 

@@ -163,7 +163,7 @@ Result<ClosedForm> zbH2Form(const Schedule& schedule, const CostModel& costs) {
     const bool hidden =
         2 * c <= t.forward || (c <= t.weight_grad && t.weight_grad <= std::min(t.forward, t.input_grad));
     if (many && hidden) return manyH2(schedule, costs);
-    return usageError("with slow transfers the closed form of zb-h2 holds for m ≥ 2p−1 and 2·c ≤ t_f or "
+    return usageError("with slow transfers, the closed form of zb-h2 holds only for m ≥ 2p−1 and 2·c ≤ t_f or "
                       "c ≤ t_w ≤ min(t_f, t_i)",
                       "use `bubblescope simulate`");
 }

@@ -109,7 +109,7 @@ Result<ClosedForm> zbVForm(const Schedule& schedule, const CostModel& costs) {
                                       Field("flavor").is("handcrafted")));
     }
     if (m < 2 * p - 1) {
-        return usageError("the closed form of zb-v holds for m ≥ 2p−1",
+        return usageError("the closed form of zb-v holds only for m ≥ 2p−1",
                           "`bubblescope simulate` computes the bubbles for any m");
     }
     if (t.weight_grad <= std::min(t.forward, t.input_grad)) return zbVPositions(schedule, costs);

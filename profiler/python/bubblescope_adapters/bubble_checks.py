@@ -157,7 +157,7 @@ class BubbleChecks:
         backwards = {}
         for layer, kind in untried:
             if kind == "F":
-                self._refuse(layer, kind, "fits into no free bubble for a trial")
+                self._refuse(layer, kind, "does not fit into any free bubble for a trial")
             else:
                 layer.left_out.add(kind)
                 backwards.setdefault((layer.stage, kind), []).append(layer.number)

@@ -178,9 +178,9 @@ class KeptGradients(Kept):
             raise CannotRepeat("runs without gradients")
         self.trained = [weight for weight in layer.module.parameters() if weight.requires_grad]
         if layer.adds_gradients:
-            raise CannotRepeat("adds the gradients of its weights to a buffer as it computes them")
+            raise CannotRepeat("accumulates its weight gradients in a buffer as it computes them")
         if any([weight._backward_hooks for weight in self.trained]):
-            raise CannotRepeat("has hooks on the gradients of its weights, which would run a second time")
+            raise CannotRepeat("has hooks on its weight gradients, which would run a second time")
         self.got = []  # gradient of each output
         self.to_inputs = [None for _, _, needs in self.inputs if needs]
         self.to_weights = [None for _ in self.trained]
@@ -423,7 +423,7 @@ def _can_be_repeated(module):
         if isinstance(inner, nn.modules.batchnorm._NormBase) and inner.track_running_stats:
             raise CannotRepeat("changes its running statistics as it runs")
         if getattr(inner, "fp8_initialized", False):
-            raise CannotRepeat("keeps scales of 8-bit numbers, which change as it runs")
+            raise CannotRepeat("keeps FP8 scaling factors, which change as it runs")
         if inner is not module and (inner._forward_hooks or inner._forward_pre_hooks):
             raise CannotRepeat("contains hooks, which would run a second time")
     for weight in list(module.parameters()) + list(module.buffers()):
@@ -442,7 +442,7 @@ class _NoCommunication(TorchDispatchMode):
             raise CannotRepeat("communicates")
         if function.namespace not in ("aten", "prims", "prim", "profiler"):
             # Libraries have other names for their communication, and no list can contain all of them.
-            raise CannotRepeat("uses operators of '%s', which may communicate" % function.namespace)
+            raise CannotRepeat("uses operators from '%s', which may communicate" % function.namespace)
         return function(*args, **(kwargs or {}))
 
 

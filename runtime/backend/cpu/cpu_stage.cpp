@@ -25,7 +25,7 @@ public:
     [[nodiscard]] WorkQueue& current() override { return *this; }
     [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& /*on*/, void* data, std::int64_t count,
                                                    Storage storage) override {
-        if (storage != Storage::Float) throw std::logic_error("the processor computes in float");
+        if (storage != Storage::Float) throw std::logic_error("the CPU supports only fp32");
         return std::make_unique<HostTensor>(static_cast<float*>(data), count);
     }
     [[nodiscard]] Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage /*storage*/) override {

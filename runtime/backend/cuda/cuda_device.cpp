@@ -98,7 +98,7 @@ public:
             for (const std::shared_ptr<ProcessorShare>& share : shares)
                 devices.push_back(std::make_shared<CudaDevice>(index_, capability_, graphs_, share));
         } catch (const std::exception& e) {
-            return runError(std::string("work on a share of the processors fails: ") + e.what());
+            return runError(std::string("cannot use a share of the SMs: ") + e.what());
         }
         return devices;
     }

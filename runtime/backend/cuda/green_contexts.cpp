@@ -78,7 +78,8 @@ Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     find("cuGreenCtxDestroy", calls.destroy);
     find("cuGreenCtxStreamCreate", calls.makeStream);
     find("cuGetErrorString", calls.errorString);
-    if (!missing.empty()) return runError("the driver does not provide " + missing, "use one of CUDA 12.4 or newer");
+    if (!missing.empty())
+        return runError("the driver does not provide " + missing, "use a driver for CUDA 12.4 or newer");
     return calls;
 }
 
@@ -105,7 +106,7 @@ void* ProcessorShare::makeStream(int priority) const {
     Handle stream = nullptr;
     const int error = calls_->makeStream(&stream, context_, kNonBlocking, priority);
     if (error != 0)
-        throw std::runtime_error("CUDA cannot create a stream on a share of the processors: " + calls_->message(error));
+        throw std::runtime_error("CUDA cannot create a stream on a share of the SMs: " + calls_->message(error));
     return stream;
 }
 
@@ -125,28 +126,27 @@ Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const Driv
     if (const int error = calls.deviceGet(&device, gpu); error != 0) return refused("find the GPU", error);
     DeviceResource all;
     if (const int error = calls.getResource(device, &all, kProcessors); error != 0)
-        return refused("count the processors", error);
+        return refused("count the SMs", error);
     const auto count = static_cast<unsigned>(shares);
     const std::optional<unsigned> each = largestShare(calls, all, count);
     if (!each) {
         return runError("the driver cannot create " + std::to_string(shares) + " equal shares of " +
-                        std::to_string(all.processors) + " processors (at least " + std::to_string(all.least) +
-                        " each)");
+                        std::to_string(all.processors) + " SMs (at least " + std::to_string(all.least) + " each)");
     }
     std::vector<DeviceResource> resources(count);
     unsigned made = count;
     if (const int error = calls.split(resources.data(), &made, &all, nullptr, 0, *each); error != 0)
-        return refused("divide the processors", error);
+        return refused("divide the SMs", error);
     if (made < count) return runError("the driver created fewer shares than requested");
     const auto shared = std::make_shared<const GreenCalls>(calls);
     std::vector<std::shared_ptr<ProcessorShare>> result;
     for (DeviceResource& resource : resources) {
         Handle description = nullptr;
         if (const int error = calls.describe(&description, &resource, 1); error != 0)
-            return refused("describe a share of the processors", error);
+            return refused("describe a share of the SMs", error);
         Handle context = nullptr;
         if (const int error = calls.create(&context, description, device, kDefaultStream); error != 0)
-            return refused("use a share of the processors", error);
+            return refused("use a share of the SMs", error);
         result.push_back(std::make_shared<ProcessorShare>(shared, context, static_cast<int>(resource.processors)));
     }
     return result;

@@ -24,8 +24,8 @@ public:
             handle_ = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
             if (handle_ != nullptr) return;
         }
-        throw std::runtime_error(title_ + " was not found: put the folder of " + file +
-                                 " into LD_LIBRARY_PATH, or its path into " + variable);
+        throw std::runtime_error(title_ + " was not found: add the folder of " + file +
+                                 " to LD_LIBRARY_PATH, or put its path in " + variable);
     }
 
     template <class Function>

@@ -223,7 +223,7 @@ TEST(HangVerdict, TwoRanksThatSendFirstHangInOneCommunicator) {
     EXPECT_EQ(verdict.from_bytes, 1);
     for (std::size_t i = 0; i < verdict.cycle.size(); ++i)
         EXPECT_EQ(verdict.cycle[i].waits_for, verdict.cycle[(i + 1) % verdict.cycle.size()].call);
-    EXPECT_NE(cycleText(verdict.cycle).text().find("rank 0: 2RECV_F0 waits behind 0SEND_F1 in communicator all"),
+    EXPECT_NE(cycleText(verdict.cycle).text().find("rank 0: 2RECV_F0 waits behind 0SEND_F1 on communicator all"),
               std::string::npos)
         << cycleText(verdict.cycle).text();
     EXPECT_TRUE(hangVerdict(stuck, queues(CommunicatorKind::Direction)).hangs());

@@ -146,14 +146,15 @@ TEST(ActionCheck, NamesWhatIsWrongWithWaitsAndWeights) {
     };
     EXPECT_EQ(first("0F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0\n1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n"), "");
     EXPECT_EQ(first("0F0,0WAIT_SEND_F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n"),
-              "0WAIT_SEND_F0 has no send before it to wait for");
+              "0WAIT_SEND_F0 waits for a send, but there is none before it");
     EXPECT_EQ(first("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n"),
               "no action waits for 0SEND_F0");
     EXPECT_EQ(first("0UNSHARD,0F0,0RESHARD,0B0\n"), "0B0 runs while the weights of stage 0 are not gathered");
     EXPECT_EQ(first("0UNSHARD,0F0,0UNSHARD,0B0\n"), "0UNSHARD: the weights are already gathered");
     EXPECT_EQ(first("0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n"),
               "0REDUCE_GRAD starts without waiting for 0REDUCE_GRAD");
-    EXPECT_EQ(first("0F0,0B0,0WAIT_REDUCE_GRAD\n"), "0WAIT_REDUCE_GRAD has no reduction before it to wait for");
+    EXPECT_EQ(first("0F0,0B0,0WAIT_REDUCE_GRAD\n"),
+              "0WAIT_REDUCE_GRAD waits for a reduction, but there is none before it");
     EXPECT_EQ(first("0F1,0SEND_F1\n1W0\n"), "0SEND_F1 waits forever: rank 1 has no 1RECV_F1");
 }
 

@@ -67,7 +67,7 @@ TEST(ReplayCheck, TellsWhatTheGraphDoesNotExplain) {
     const auto refused = checkError(model.value(), 0.05);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::Input);
-    EXPECT_NE(refused.error().message.find("more than the accepted"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("more than the limit"), std::string::npos);
     EXPECT_TRUE(checkError(model.value(), std::nullopt).ok());
     EXPECT_EQ(studyStragglers(model.value()).fit.simulated, 15ms);
 }
