@@ -110,7 +110,7 @@ std::string compareText(const AadiffStudy& study) {
     std::string out = line("as executed", study.as_executed) + line("with slack used", study.with_slack);
     out += study.retiming()
                ? "Ops are delayed within their slack: idle time is gathered, and the step does not get longer."
-               : "Ops run as early as possible: delaying them gains nothing.";
+               : "Ops run as early as possible: delaying them would not help.";
     return out;
 }
 

@@ -73,7 +73,7 @@ std::string lossHeadline(const profiler::CaptureReport& captured) {
     if (lost > 0)
         known += fmt::format("{}{} event{} lost or incomplete", known.empty() ? "" : ", ", lost, pluralS(lost));
     if (open == 0) return known.empty() ? "nothing lost" : known;
-    return fmt::format("{}{} of {} process{} did not exit normally; their losses are unknown",
+    return fmt::format("{}{} of {} process{} did not exit normally; how many events they lost is unknown",
                        known.empty() ? "" : "at least " + known + "; ", open, captured.processes.size(),
                        captured.processes.size() == 1 ? "" : "es");
 }
@@ -88,8 +88,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Low overhead: record only NVTX ranges, NCCL, and the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
-    command.addFlag("--no-python", no_python_,
-                    "Do not hook into Python processes; ops then have no names from frameworks");
+    command.addFlag("--no-python", no_python_, "Do not hook into Python processes; ops then have no framework names");
     command.addFlag("--python-ranges", python_ranges_,
                     "Take ops from the job's own bubblescope_ranges calls, not from its framework");
     command.addFlag("--aadiff", aadiff_, "While ranks wait, recompute their results and compare the bits");

@@ -16,7 +16,7 @@ void addDispatchOptions(Command command, DispatchPolicy& policy) {
     command
         .addParsed("--dispatch", policy.rule, parseDispatchRule,
                    "How ranks choose ops: list = in order; ready, backward, oldest = any ready op, with the order as a "
-                   "hint (list)")
+                   "hint (default: list)")
         .typeName("RULE")
         .suggests({"list", "ready", "backward", "oldest"})
         .group("Dispatch")

@@ -69,8 +69,8 @@ std::string describe(const ExtractedFile& done) {
     if (!done.copied.empty()) return fmt::format("copied, since it {}", done.copied);
     const auto size = [](std::uint64_t bytes) { return formatBytes(static_cast<std::int64_t>(bytes)); };
     if (done.bytes_before == 0)
-        return fmt::format("{}, {} of {} slices shown", size(done.bytes), done.slices, done.slices_before);
-    return fmt::format("{} of {} ({:.2g} %), {} of {} slices shown", size(done.bytes), size(done.bytes_before),
+        return fmt::format("{}, {} of {} slices kept", size(done.bytes), done.slices, done.slices_before);
+    return fmt::format("{} of {} ({:.2g} %), {} of {} slices kept", size(done.bytes), size(done.bytes_before),
                        100 * static_cast<double>(done.bytes) /
                            static_cast<double>(std::max<std::uint64_t>(1, done.bytes_before)),
                        done.slices, done.slices_before);

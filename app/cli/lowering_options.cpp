@@ -37,14 +37,14 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .rare();
     command
         .addOption("--unshard-lookahead", request.unshard_lookahead,
-                   "Stages to gather ahead: full, auto, or a number per rank, such as 2,2,3,3 (full)")
+                   "Stages to gather ahead: full, auto, or a number per rank, such as 2,2,3,3 (default: full)")
         .typeName("LIST")
         .needs(lower)
         .group(group)
         .rare();
     command
         .addOption("--max-outstanding-sends", request.max_outstanding_sends,
-                   "Largest number of pending sends per rank (unlimited)")
+                   "Largest number of pending sends per rank (default: unlimited)")
         .typeName("N")
         .needs(lower)
         .group(group)

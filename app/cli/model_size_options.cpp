@@ -25,7 +25,7 @@ void addModelSizeOptions(Command command, ModelRequest& request, Listed listed) 
     number("--sequence", request.sequence, "Tokens per sequence");
     number("--vocabulary", request.vocabulary, "Vocabulary size (0: neither embedding nor head)");
     number("--head-size", request.head_size, "Size of an attention head (default: hidden / heads)", true);
-    number("--experts", request.experts, "Routed experts per layer (none)");
+    number("--experts", request.experts, "Routed experts per layer (default: none)");
     number("--top-k", request.top_k, "Routed experts per token (1)", true);
     number("--expert-ffn", request.expert_ffn, "Feed-forward size of an expert", true);
     number("--shared-ffn", request.shared_ffn, "Feed-forward size of the shared experts (0)", true);

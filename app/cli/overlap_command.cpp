@@ -343,8 +343,8 @@ CommandResult run(const OverlapArguments& options) {
 } // namespace
 
 void addOverlapCommand(Command app, Action& action) {
-    const Command command =
-        app.addCommand("overlap", "Show which tensor-parallel all-reduces computation hides, and what limits it");
+    const Command command = app.addCommand(
+        "overlap", "Show which tensor-parallel all-reduces are hidden by computation, and what limits this");
     const auto options = std::make_shared<OverlapArguments>();
     command.examples({"overlap --preset llama3-70b --pp 4 --microbatches 16",
                       "overlap --op-costs layer.json --pp 4 --microbatches 16 --chart paddle"});
@@ -371,7 +371,7 @@ void addOverlapCommand(Command app, Action& action) {
     command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0)").typeName("TIME");
     command.optionGroup("Output");
     const Option explained =
-        command.addOption("--explain", options->explain, "Variant to explain (paddle)").typeName("NAME");
+        command.addOption("--explain", options->explain, "Variant to explain (default: paddle)").typeName("NAME");
     const Option chart =
         command.addOption("--chart", options->charts, "Draw the two streams of a pair for these variants")
             .typeName("LIST")

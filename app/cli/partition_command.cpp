@@ -295,7 +295,7 @@ void addPartitionCommand(Command app, Action& action) {
     command.addOption("--last-less", options->last_less, "Layers to remove from the last stage, for the output head")
         .typeName("N")
         .excludes(per_rank);
-    command.addOption("--placement", options->placement, "loop or v (loop)").typeName("NAME");
+    command.addOption("--placement", options->placement, "loop or v (default: loop)").typeName("NAME");
     const Option times =
         command
             .addOption("--layer-times", options->layer_times,

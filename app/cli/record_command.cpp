@@ -79,7 +79,7 @@ void addStandstill(report::Document& document, const profiler::CaptureReport& re
     if (!read.ok()) return;
     const Standstill found = standstillOf(*read.value().trace);
     if (!found.stands()) return;
-    document.line(found.is_cycle ? "The job hung in a cycle of waits:" : "The job hung:");
+    document.line(found.is_cycle ? "The job deadlocked:" : "The job hung:");
     document.line("  " + cycleText(found.waits).text());
     report::Table ranks("standstill", {report::column("rank", "rank"), report::column("waits_in", "waits in"),
                                        report::column("waited_ns", "for"), report::column("last", "latest actions")});
@@ -102,8 +102,8 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir, 
     report::Document document = captureDocument(recorded.value(), dir.string());
     if (failed) addStandstill(document, recorded.value(), dir);
     if (watched.running > 0)
-        document.line(fmt::format("{} process{} of the job still record{}", watched.running,
-                                  watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
+        document.line(
+            fmt::format("{} process{} of the job still recording", watched.running, watched.running == 1 ? "" : "es"));
     if (watched.incomplete)
         document.line("not enough memory or file descriptors to watch all processes; some events may be lost");
     if (watched.refused > 0)

@@ -59,7 +59,7 @@ private:
 
 void BackendOption::add(Command command) {
     const std::string group = "GPU";
-    command.addOption("--backend", name_, "Device that runs the ops: cpu, or cuda for GPUs (cpu)")
+    command.addOption("--backend", name_, "Device that runs the ops: cpu, or cuda for GPUs (default: cpu)")
         .typeName("NAME")
         .suggests({"cpu", "cuda"})
         .group("Run");
@@ -70,7 +70,7 @@ void BackendOption::add(Command command) {
         .rare();
     command
         .addOption("--precision", precision_,
-                   "Format of activations and weights on a GPU: bf16 or fp32 (bf16); the CPU computes in fp32")
+                   "Format of activations and weights on a GPU: bf16 (default) or fp32; the CPU computes in fp32")
         .oneOf({"bf16", "fp32"})
         .typeName("NAME")
         .group(group)
@@ -79,9 +79,9 @@ void BackendOption::add(Command command) {
         .group(group)
         .rare();
     command
-        .addOption(
-            "--gpu-partition", partition_,
-            "Divide a shared GPU's processors equally among its ranks: off, or auto if the driver supports it (auto)")
+        .addOption("--gpu-partition", partition_,
+                   "Divide a shared GPU's multiprocessors equally among its ranks: off, or auto (default: if the "
+                   "driver supports it)")
         .oneOf({"auto", "off"})
         .typeName("NAME")
         .group(group)

@@ -156,7 +156,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
                                 .rare();
     command
         .addOption("--pair-cuts", request.pair_cuts,
-                   "Variant of `overlap` that --op-costs uses to interleave a pair (paddle)")
+                   "Variant of `overlap` that --op-costs uses to interleave a pair (default: paddle)")
         .typeName("NAME")
         .needs(op_costs)
         .group(group)
@@ -225,7 +225,7 @@ void addSliceOptions(Command command, ScheduleRequest& request) {
                                  .rare();
     command
         .addOption("--slices", request.slice_cut,
-                   "Slices of sequences: balanced (equal work), even (equal length; later ones take longer) or "
+                   "How to split sequences: balanced (equal work), even (equal length; later slices take longer) or "
                    "redistributed (even, and ranks share attention work); --forward is the mean")
         .typeName("CUT")
         .suggests({"balanced", "even", "redistributed"})

@@ -68,7 +68,7 @@ std::string positionsText(const FamilyForm& form) {
     for (const auto& at : form.positions) {
         const std::string kind = at.kind == form.kind ? "" : fmt::format(" ({})", formKindName(at.kind));
         if (at.position == last) {
-            text += fmt::format(" or on other ranks {}{}", at.expression, kind);
+            text += fmt::format("; on other ranks: {}{}", at.expression, kind);
         } else {
             text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", at.position, at.expression, kind);
         }

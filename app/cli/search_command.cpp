@@ -288,8 +288,9 @@ void addSearchCommand(Command app, Action& action) {
         .excludes(from);
     addCopyTimeOptions(command, options->copies);
     command
-        .addOption("--placement", options->request.placement,
-                   "Placement of stages on ranks: any, loop, v, a file of 'stage,rank' lines, or a schedule (any)")
+        .addOption(
+            "--placement", options->request.placement,
+            "Placement of stages on ranks: any, loop, v, a file of 'stage,rank' lines, or a schedule (default: any)")
         .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->request.schedule.op_times,
@@ -314,7 +315,7 @@ void addSearchCommand(Command app, Action& action) {
                     "Allow overlapped pairs of a forward and a backward, which take as long as --overlapped");
     command
         .addParsed("--split-backward", options->request.search.split, splitBackward,
-                   "Split backwards into input and weight gradients: auto (if it helps), on or off (auto)")
+                   "Split backwards into input and weight gradients: auto (default: if it helps), on or off")
         .typeName("MODE")
         .oneOf({"auto", "on", "off"});
     command

@@ -395,10 +395,9 @@ void addSimulateCommand(Command app, Action& action) {
     addScheduleOptions(command, options->schedule, Listed::Always, &options->axes);
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
-        .addOption(
-            "--times-of", options->times_of,
-            "Work that a time covers: one op (op), or a rank's part of the model, divided among its v chunks (rank); "
-            "default: op, or rank if schedules or chunks are compared")
+        .addOption("--times-of", options->times_of,
+                   "What a time covers: one op (op), or a rank's part of the model, divided among its v chunks (rank); "
+                   "default: op, or rank if schedules or chunks are compared")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
         .group("Times (with a unit: 5ms, 800us, 0.5s)");

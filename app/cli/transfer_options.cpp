@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kSendsAbout =
     "How long a send blocks its rank: async = not at all; blocking = until the data is received; paired, batched = "
-    "like blocking, with sends and receives posted together (async)";
+    "like blocking, with sends and receives posted together (default: async)";
 
 } // namespace
 
@@ -57,7 +57,7 @@ void addTransferOptions(Command command, ScheduleRequest& request, std::vector<S
         .add(
             Field("comm_streams"), parseCommStreams,
             [](ScheduleRequest& into, CommStreams streams) { into.transfers.stated.streams = streams; },
-            "Transfer queues: one per direction, link or rank, or unlimited, where no transfer waits (unlimited)")
+            "Transfer queues: one per direction, link or rank, or unlimited (default), where no transfer waits")
         .typeName("MODE")
         .group(group)
         .rare();

@@ -91,7 +91,7 @@ void addValidateCommand(Command app, Action& action) {
         .typeName("N");
     addMemoryOptions(command, options->memory);
     command.addFlag("--part", options->part,
-                    "The file contains only part of a step: do not report missing ops and transfers");
+                    "The file contains only part of a step: do not report missing ops or transfers");
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
     addQueueOptions(command, options->queues);

@@ -177,7 +177,7 @@ for (const box of document.querySelectorAll(".zoom")) {
     hovered = item;
     tip.textContent = item ? [item.kind + " " + item.name, step.rows[item.row].name, time(item.length),
                               "starts at " + time(item.start)].join(" · ")
-                           : "Zoom with Ctrl+wheel or + and −; move by dragging or with the arrow keys.";
+                           : "Zoom with Ctrl+wheel or + and −; pan by dragging or with the arrow keys.";
     draw();
   };
   const choose = index => {
@@ -233,7 +233,7 @@ for (const box of document.querySelectorAll(".zoom")) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   choose(0);
   hover(-2, -2);
-  tip.textContent = "Zoom with Ctrl+wheel or + and −; move by dragging or with the arrow keys.";
+  tip.textContent = "Zoom with Ctrl+wheel or + and −; pan by dragging or with the arrow keys.";
 }
 )js";
 

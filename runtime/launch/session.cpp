@@ -30,7 +30,7 @@ Result<std::unique_ptr<LaunchSession>> joinByTcp() {
     constexpr std::chrono::minutes kPatience{1};
     BUBBLESCOPE_ASSIGN(const TcpJob job, tcpJobOf(ownEnvironment));
     if (job.rank == 0 && job.guessable && !net::Address{job.host, job.port}.isLoopback()) {
-        std::fprintf(stderr, "bubblescope: anyone who knows the job's number can join it; give all processes the same "
+        std::fprintf(stderr, "bubblescope: anyone who knows the job ID can join the job; give all processes the same "
                              "secret in BUBBLESCOPE_TOKEN or BUBBLESCOPE_TOKEN_FILE\n");
     }
     BUBBLESCOPE_ASSIGN(std::unique_ptr<TcpTeam> team, TcpTeam::join(job, kPatience));

@@ -174,7 +174,7 @@ TEST_F(Adapters, PaddlesChunksHaveTheirOpsAndTransfers) {
         ASSERT_EQ(record("FAKE_PADDLE_VERSION=" + version + " $PY $JOB paddle", 2).exit_code, 0) << log();
         // Two steps, an evaluation, and a step of pairs, which have no names.
         EXPECT_EQ(log().find("is recorded incompletely"), std::string::npos) << log();
-        EXPECT_THAT(log(), HasSubstr("PipelineParallelWithInterleave of PaddlePaddle is recorded without op names"));
+        EXPECT_THAT(log(), HasSubstr("PaddlePaddle's PipelineParallelWithInterleave is recorded without op names"));
         std::map<std::string, int> expected = slicesOfFourStages(3);
         expected["Optimizer"] = 4;
         EXPECT_EQ(slices(), expected);

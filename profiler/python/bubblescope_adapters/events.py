@@ -162,7 +162,7 @@ class Steps(getattr(_module, "StepState", object)):
                 if value is not None:
                     state(name, value)
         except Exception as problem:  # noqa: BLE001
-            message("the framework's description failed with %s: %s" % (type(problem).__name__, problem))
+            message("cannot describe the framework: %s: %s" % (type(problem).__name__, problem))
 
     def end_sends(self):
         while self.sends:

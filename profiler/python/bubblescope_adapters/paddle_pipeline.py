@@ -166,12 +166,12 @@ def _safely(function, *args):
     try:
         function(*args)
     except Exception as problem:  # noqa: BLE001: the job matters more than its recording
-        events.message("a step of PaddlePaddle is recorded incompletely: %s: %s" % (type(problem).__name__, problem))
+        events.message("a PaddlePaddle step is recorded incompletely: %s: %s" % (type(problem).__name__, problem))
 
 
 def _unknown(pipeline):
     """Pipelines with other steps, such as DualPipeV, and overlapped pairs."""
-    events.message("%s of PaddlePaddle is recorded without op names" % type(pipeline).__name__)
+    events.message("PaddlePaddle's %s is recorded without op names" % type(pipeline).__name__)
     return {}
 
 

@@ -47,7 +47,7 @@ void OpGraphs::begin(std::uint64_t key) {
 
 void OpGraphs::refuseStrangers() const {
     if (in_batch_ && gatherer_ != std::this_thread::get_id())
-        throw std::logic_error("a thread used a stream that another thread captures into a graph");
+        throw std::logic_error("a thread used a stream that another thread is capturing into a graph");
 }
 
 void OpGraphs::end() {
