@@ -396,7 +396,7 @@ void addSimulateCommand(Command app, Action& action) {
     addTimeOptions(command, options->schedule, Listed::Always, &options->axes);
     command
         .addOption("--times-of", options->times_of,
-                   "What a time covers: one op (op), or a rank's part of the model, divided among its v chunks (rank); "
+                   "Times are for one op (op), or for a rank's part of the model, divided among its v chunks (rank); "
                    "default: op, or rank if schedules or chunks are compared")
         .typeName("op|rank")
         .oneOf({"op", "rank"})
