@@ -47,7 +47,7 @@ Sentence recordWithRoom() {
 }
 
 Sentence stateRanks() {
-    return say("Check that the files are in rank order, or put the rank into their names.");
+    return say("Check that the files are in rank order, or put the rank in their names.");
 }
 
 Sentence seeProblems() {

@@ -98,7 +98,7 @@ Statement onlyHosts(const std::vector<HostSummary>& threads) {
     out.kind = "no-device";
     out.what = say("The busiest thread runs operators for {} of {}.", formatTime(busiest->busy),
                    formatTime(busiest->last - busiest->first));
-    out.action = say("Record the devices as well, to see what they wait for.");
+    out.action = say("Record device activity as well, to see what the devices wait for.");
     return out;
 }
 

@@ -66,7 +66,7 @@ Sentence actionAgainst(Cause cause) {
         return say("Look for a cause that slows all ops of a step: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
         return say(
-            "Look for ops that take longer than usual, and when they run: 'bubblescope analyze {}' lists all ops.",
+            "Find ops that take longer than usual, and check when they run: 'bubblescope analyze {}' lists all ops.",
             optionOf(Field("csv")));
     case Cause::Gaps:
         return say("Let the host launch work ahead of the device, with CUDA graphs or fewer, larger ops.");

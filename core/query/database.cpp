@@ -334,7 +334,7 @@ Error Database::errorOf(std::string_view sql, int offset) const {
 Result<Database::Statement> Database::prepared(std::string_view sql) {
     constexpr std::size_t kLongest = 1'000'000; // bytes, SQLite's own limit
     if (sql.size() > kLongest || sql.find('\0') != std::string_view::npos)
-        return usageError("the query is longer than 1 MB or contains a zero byte", "write a single SELECT statement");
+        return usageError("the query is longer than 1 MB or contains a NUL byte", "write a single SELECT statement");
     read_.clear();
     denied_ = false;
     sqlite3_stmt* made = nullptr;

@@ -20,16 +20,16 @@ Sentence nameOf(const TraceFile& file) {
 }
 
 Sentence endBySignal(const ProfilerMarks& marks) {
-    if (const auto step = stepAt(marks, marks.ended)) return say("ended by {} in step {}", marks.signal, *step);
-    return say("ended by {} after its last step", marks.signal);
+    if (const auto step = stepAt(marks, marks.ended)) return say("killed by {} in step {}", marks.signal, *step);
+    return say("killed by {} after its last step", marks.signal);
 }
 
 /// The first event at the end of the job.
 Sentence endOf(const ProfilerMarks& first, const std::string& signal_of_others) {
     if (!first.signal.empty()) return endBySignal(first);
     if (const auto step = stepAt(first, first.ended))
-        return say("exited in step {}; others were then ended by {}", *step, signal_of_others);
-    return say("exited after its last step; others were then ended by {}", signal_of_others);
+        return say("exited in step {}; others were then killed by {}", *step, signal_of_others);
+    return say("exited after its last step; others were then killed by {}", signal_of_others);
 }
 
 /// True for signals that launchers do not use to end the other processes.

@@ -261,7 +261,7 @@ TEST_F(Record, WritesWhatAProcessLeavesThatEndsWithoutItsDestructors) {
         EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 50}, {"around", 1}})) << how;
         EXPECT_EQ(process["lost"]["unmatched"], 1) << how << ": the range around them";
         EXPECT_THAT(recorded.err, HasSubstr("1 event lost or incomplete")) << how;
-        const std::string end = how == std::string("kill") ? "ended by SIGKILL" : "";
+        const std::string end = how == std::string("kill") ? "killed by SIGKILL" : "";
         EXPECT_EQ(process["messages"].dump(), end.empty() ? "[]" : "[\"" + end + "\"]") << how;
     }
 }

@@ -89,7 +89,7 @@ private slots:
         QTest::newRow("name") << "name="
                               << "'name=' needs part of a name";
         QTest::newRow("two ops") << "F1 F2"
-                                 << "'F2' is a second op";
+                                 << "'F2' is a second op in the query";
     }
 
     void wrongWordsAreNamed() {

@@ -69,7 +69,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     alert_->setMinimumWidth(kMinAlertWidth);
     alert_->setCursor(Qt::PointingHandCursor);
     alert_->installEventFilter(this);
-    follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view turns this off"));
+    follow_ = addButton("liveFollow", {}, tr("Keep the newest step on the right; moving the view turns this off"));
     follow_->setCheckable(true);
     open_ = addButton("liveOpen", tr("Open recording"), tr("Open everything recorded so far as a trace"));
     stop_run_ = addButton("liveStopRun", {}, tr("The run ends after the current step"));

@@ -47,7 +47,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     auto* network = new QGroupBox(tr("Or an address to which hosts send (monitor --forward)"), this);
     named(listen_, "liveListen", tr("Listen on"));
     listen_->setPlaceholderText(QStringLiteral("127.0.0.1:9200"));
-    listen_->setToolTip(tr("Without a host, only programs on this machine can connect"));
+    listen_->setToolTip(tr("If no host is given, only programs on this machine can connect"));
     named(token_, "liveToken", tr("Token"));
     token_->setEchoMode(QLineEdit::Password);
     token_->setToolTip(tr("Senders must use the same token"));

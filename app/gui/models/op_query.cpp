@@ -202,7 +202,9 @@ Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope) {
         std::ranges::transform(upper, upper.begin(),
                                [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
         if (const auto op = parseOpName(upper)) {
-            if (query.op) return usageError(fmt::format("'{}' is a second op", word), "use at most one op: F rank=2");
+            if (query.op)
+                return usageError(fmt::format("'{}' is a second op in the query", word),
+                                  "use at most one op: F rank=2");
             query.op = op;
             continue;
         }

@@ -24,8 +24,8 @@ ItemDescription describeStep(const Session& session, int step) {
     out.title = tr("Step %1").arg(session.step(step).index);
     out.facts.push_back({tr("Duration"), exactTime(analysis.wall),
                          tr("Time from the start of the first op to the end of the last op.")});
-    out.facts.push_back(
-        {tr("Bubble rate"), percent(analysis.rates.over_makespan), tr("Idle share of all ranks' time in the step.")});
+    out.facts.push_back({tr("Bubble rate"), percent(analysis.rates.over_makespan),
+                         tr("Share of all ranks' time spent idle in the step.")});
     if (analysis.form)
         out.facts.push_back({tr("Closed form"), percent(analysis.form->bubble_rate),
                              tr("Idle share that the schedule requires at typical op times.")});

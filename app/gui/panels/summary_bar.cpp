@@ -376,7 +376,7 @@ void SummaryBar::refreshStep(const Session& session) {
     set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(takes), wall_);
 
     QString rate = percent(analysis.rates.over_makespan);
-    QString explanation = tr("Idle share of all ranks' time in step %1.").arg(number);
+    QString explanation = tr("Share of all ranks' time spent idle in step %1.").arg(number);
     if (analysis.form) {
         rate = tr("%1 (closed form %2)").arg(rate, percent(analysis.form->bubble_rate));
         explanation += QLatin1Char('\n') + tr("In brackets: the closed form, bubble per rank %1.")

@@ -176,7 +176,7 @@ void reportCausality(const AnomalyInput& input, const TransferSamples& transfers
                        : say("{} receives end before their sends start", count),
             anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
     anomaly.suggestion =
-        say("Align the clocks ({}). If they are already aligned, the trace matches sends to the wrong receives.",
+        say("Align the clocks ({}). If they are already aligned, the trace pairs sends with the wrong receives.",
             optionOf(Field("clocks"), "align"));
     found.push_back(std::move(anomaly));
 }
@@ -247,8 +247,8 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
         anomaly.message = say("the device of rank {} idles {:.0f} % of the time during ops of chunk {} ({} per step): "
                               "the host launches kernels more slowly than they run.",
                               rank.value, 100 * fraction, chunk.value, formatTime(idle));
-        anomaly.suggestion = say("Record CUDA graphs, compile the model, or fuse small kernels; look for synchronising "
-                                 "calls in the ops.");
+        anomaly.suggestion =
+            say("Use CUDA graphs, compile the model, or fuse small kernels; look for synchronising calls in the ops.");
         found.push_back(std::move(anomaly));
     }
 }

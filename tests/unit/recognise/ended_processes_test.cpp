@@ -43,20 +43,20 @@ std::vector<std::string> reported(const std::vector<ProfilerMarks>& marks) {
 TEST(EndedProcesses, NamesTheFirstRankThatASignalEnded) {
     const auto texts = reported(
         {rankThat("SIGTERM", TimeNs{2600}), rankThat("SIGKILL", TimeNs{1500}), rankThat("SIGTERM", TimeNs{2601})});
-    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: ended by SIGKILL in step 11"));
+    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: killed by SIGKILL in step 11"));
 }
 
 TEST(EndedProcesses, NamesARankThatExitedBeforeTheLauncherEndedTheOthers) {
     const auto texts = reported({rankThat("SIGTERM", TimeNs{2600}), rankThat("", TimeNs{2500}, true)});
-    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: exited in step 12; others were then ended by SIGTERM"));
+    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: exited in step 12; others were then killed by SIGTERM"));
 }
 
 TEST(EndedProcesses, NamesAKilledRankThoughItsEndWasNotedAfterExitsOfOthers) {
     const auto texts = reported({rankThat("", TimeNs{2500}, true), rankThat("SIGSEGV", TimeNs{2600})});
-    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: ended by SIGSEGV in step 12"));
+    EXPECT_THAT(texts, ElementsAre("rank-killed: rank 1: killed by SIGSEGV in step 12"));
     const TimeNs much_later = TimeNs{2500} + std::chrono::seconds(30);
     EXPECT_THAT(reported({rankThat("", TimeNs{2500}, true), rankThat("SIGKILL", much_later)}),
-                ElementsAre("rank-killed: rank 0: exited in step 12; others were then ended by SIGKILL"));
+                ElementsAre("rank-killed: rank 0: exited in step 12; others were then killed by SIGKILL"));
 }
 
 TEST(EndedProcesses, ReportsNothingIfAllRanksExited) {
