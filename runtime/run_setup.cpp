@@ -38,7 +38,8 @@ Status checkModel(const RunConfig& config) {
     }
     const int places = DataPlan(config.schedule).places();
     if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
-        return usageError(fmt::format("layers given for {} stages, but the model has {}", model.cut.size(), places));
+        return usageError(
+            fmt::format("layers are given for {} stages, but the model has {}", model.cut.size(), places));
     }
     if (std::ranges::any_of(model.cut, [](int layers) { return layers < 0; }))
         return usageError("a stage cannot have a negative number of layers");
@@ -87,7 +88,7 @@ Status checkNumbers(const RunConfig& config) {
     const std::size_t named = config.times.stages.size();
     if (named != 0 && named != static_cast<std::size_t>(config.schedule.stages())) {
         return usageError(
-            fmt::format("times given for {} stages, but the schedule has {}", named, config.schedule.stages()));
+            fmt::format("times are given for {} stages, but the schedule has {}", named, config.schedule.stages()));
     }
     return {};
 }

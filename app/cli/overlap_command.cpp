@@ -180,7 +180,7 @@ std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
         return group.pieces.empty() ? std::string{}
                                     : report::wrapped(fmt::format("  {:4}  ", group.pieces.size()), text);
     };
-    return fmt::format("  A pair's backward hides {} of its {} of all-reduces. The all-reduces of the backward:\n",
+    return fmt::format("  A pair's backward hides {} of its {} all-reduce time. The all-reduces of the backward:\n",
                        formatTime(pair.hidden[kBackward]), formatTime(pair.all_reduce[kBackward])) +
            line(longer, fmt::format("overlap with a piece at least as long; {} stays exposed, and the pieces' extra {} "
                                     "delays the backward",

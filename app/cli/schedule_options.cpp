@@ -219,7 +219,7 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed, st
 void addSliceOptions(Command command, ScheduleRequest& request) {
     const Option attention = command
                                  .addOption("--attention", request.attention,
-                                            "Share of attention in the time of a whole sequence's op, 0 to 1")
+                                            "Fraction of a whole-sequence op's time that is attention, 0 to 1")
                                  .typeName("SHARE")
                                  .group("Transfers and single ops")
                                  .rare();

@@ -52,7 +52,7 @@ void addViewCommand(Command app, Action& action) {
     const Command command = app.addCommand("view", "Open traces in the desktop app");
     const auto options = std::make_shared<ViewArguments>();
     command.examples({"view my-run", "view ssh://node1/home/me/my-run"});
-    command.addOption("FILES", options->files, "Trace files or folders; ssh://HOST/PATH for those of another machine");
+    command.addOption("FILES", options->files, "Trace files or folders; ssh://HOST/PATH for those on another machine");
     addNameOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return open(*options); }; });
 }

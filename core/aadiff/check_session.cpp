@@ -41,7 +41,7 @@ Result<CheckSession> CheckSession::make(Config config) {
     const auto chunks = static_cast<std::size_t>(config.schedule.vpp);
     if (config.layers.size() != chunks || (!config.kept.empty() && config.kept.size() != chunks))
         return usageError(
-            fmt::format("layers given for {} chunks, but the schedule has {}", config.layers.size(), chunks));
+            fmt::format("layers are given for {} chunks, but the schedule has {}", config.layers.size(), chunks));
     if (!(config.margin >= 0) || config.latency < TimeNs{0})
         return usageError("margin and latency must not be negative");
     CheckSession session(std::move(config));

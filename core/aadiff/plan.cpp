@@ -416,7 +416,7 @@ Status checkLimits(const Schedule& schedule, const PlanLimits& limits) {
     const auto wrong = [](std::size_t size, std::size_t wanted) { return size != 0 && size != wanted; };
     if (wrong(limits.layers.size(), stages)) {
         return usageError(
-            fmt::format("layers given for {} stages, but the schedule has {}", limits.layers.size(), stages));
+            fmt::format("layers are given for {} stages, but the schedule has {}", limits.layers.size(), stages));
     }
     if (wrong(limits.kept_bytes.size(), stages) || wrong(limits.spare_bytes.size(), schedule.ranks.size()))
         return usageError("the memory sizes are for a different number of stages or ranks than the schedule has");

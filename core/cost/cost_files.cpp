@@ -79,7 +79,7 @@ Status readLink(const Json& entry, int pp, const InputPlace& place, std::vector<
     if (!link.latency && !link.bytes_per_second) return place.error("has neither a latency nor a bandwidth");
     const int ahead = (link.to.value - link.from.value + pp) % pp;
     if (ahead == 0 || (ahead != 1 && ahead != pp - 1)) {
-        return place.error(fmt::format("is for ranks {} and {}, which exchange no data: transfers connect neighbours",
+        return place.error(fmt::format("is for ranks {} and {}, which exchange no data: only neighbours do",
                                        link.from.value, link.to.value));
     }
     links.push_back(link);

@@ -279,7 +279,7 @@ Result<Schedule> dispatched(const Schedule& hint, const CostModel& costs, const 
         return usageError("ops are dispatched in a fixed order here, because blocking sends wait for their receives",
                           fmt::format("specify {}", Field("sends").is("async")));
     if (updatesWithinStep(hint))
-        return usageError("ops of orders that update the weights within a step cannot be dispatched",
+        return usageError("orders that update weights within a step cannot be dispatched",
                           "use an order that flushes the pipeline, such as 1f1b");
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(hint));
     BUBBLESCOPE_ASSIGN(const int limit, inFlightLimit(hint, policy));

@@ -238,9 +238,9 @@ private:
 
 Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
-        return usageError(
-            fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), schedule.stages()),
-            "specify one set of times per stage");
+        return usageError(fmt::format("times are given for {} stages, but the schedule has {}", costs.stages.size(),
+                                      schedule.stages()),
+                          "specify one set of times per stage");
     }
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
     const CostTable table(schedule, costs);

@@ -158,7 +158,7 @@ Result<Collector> Collector::parse(std::string_view url, std::string_view header
     std::string_view rest = url;
     if (rest.starts_with("https://"))
         return usageError(fmt::format("{}: TLS to collectors is not supported", url),
-                          "specify the http:// address of a collector on this host, which forwards with TLS");
+                          "specify the http:// address of a collector on this host that forwards over TLS");
     if (rest.starts_with("http://")) rest.remove_prefix(7);
     const std::size_t slash = rest.find('/');
     if (slash != std::string_view::npos) {

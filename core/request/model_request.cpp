@@ -39,7 +39,7 @@ Result<TransformerShape> ModelRequest::shape() const {
     set(made.experts.shared_ffn, shared_ffn);
     set(made.experts.dense_layers, dense_layers);
     if (made.experts.count == 0 && (top_k || expert_ffn || shared_ffn || dense_layers))
-        return usageError("sizes of experts were given for a model without experts",
+        return usageError("expert sizes were given for a model without experts",
                           "specify the number of experts, or choose a model with experts");
     made = withDefaults(made);
     BUBBLESCOPE_TRY(transformerSizes(made));

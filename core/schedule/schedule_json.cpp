@@ -207,7 +207,8 @@ Status readActions(const Json& document, const std::string& where, LoweredSchedu
     if (lists == document.end() || lists->is_null()) return {};
     const std::size_t ranks = lowered.order.ranks.size();
     if (!lists->is_array() || lists->size() != ranks || routes(lowered.order.placement) > 1)
-        return inputError(where, "\"lowered\" is not a list of names per rank of one pipeline", shapeOfSchedules());
+        return inputError(where, "\"lowered\" is not a list of action names for each rank of one pipeline",
+                          shapeOfSchedules());
     for (std::size_t r = 0; r < ranks; ++r) {
         BUBBLESCOPE_ASSIGN(auto actions, ActionNames(lowered.order, Rank{r}, where).read((*lists)[r]));
         lowered.actions.push_back(std::move(actions));

@@ -124,7 +124,7 @@ Telemetry ofReport(const Run& run, const RunReport& report, const std::optional<
                    TimeNs now) {
     Telemetry made;
     made.resource = resourceOf(run.schedule.name, run.schedule.pp, run.schedule.microbatches, name);
-    made.resource.push_back({"bubblescope.time", "shifted so that the last step ends at the time of sending"});
+    made.resource.push_back({"bubblescope.time", "shifted so that the last step ends at the time of export"});
     TimeNs first = run.steps.front().begin;
     TimeNs last = run.steps.front().end;
     for (const StepTimeline& step : run.steps) {

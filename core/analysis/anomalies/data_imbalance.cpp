@@ -283,7 +283,7 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
                           ties.forward_backward, where, shown.index, longest - levels[worst.slowest].begin(), *longest,
                           formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, worst.slowest));
     anomaly.suggestion =
-        say("Balance the input: cut or pack sequences so that all micro-batches of all replicas contain the same "
+        say("Balance the input: split or pack sequences so that all micro-batches of all replicas contain the same "
             "amount of work. Attention time grows with the square of the sequence length.");
     found.push_back(std::move(anomaly));
     return levels;

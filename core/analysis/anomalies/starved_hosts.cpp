@@ -62,11 +62,12 @@ void findStarvedHosts(const AnomalyInput& input, Anomalies& found) {
     anomaly.severity = input.severityOf(anomaly.cost, s);
     const double mean = all / static_cast<double>(ranks);
     anomaly.evidence = {{"core_wait_share", most}, {"mean_share", mean}};
-    anomaly.message = say("the process of {} is ready to run but waits for a CPU core for {:.1f} % of a step "
-                          "(mean of ranks: {:.1f} %); with enough cores the step would be {} shorter ({:.1f} %). This "
-                          "time is not attributed to any link.",
-                          nameRank(worst->first, worst->second, static_cast<int>(input.selection.replicas())),
-                          100 * most, 100 * mean, formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, s));
+    anomaly.message =
+        say("the process of {} is ready to run but waits for a CPU core for {:.1f} % of a step "
+            "(mean over ranks: {:.1f} %); with enough cores the step would be {} shorter ({:.1f} %). This "
+            "time is not attributed to any link.",
+            nameRank(worst->first, worst->second, static_cast<int>(input.selection.replicas())), 100 * most, 100 * mean,
+            formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, s));
     anomaly.suggestion = say("Give each rank its own cores: run fewer processes or threads per host (OMP_NUM_THREADS, "
                              "data loader workers), or pin them.");
     found.push_back(std::move(anomaly));

@@ -197,13 +197,13 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     };
     if (cut.layers.size() != static_cast<std::size_t>(stages_before)) {
         return usageError(
-            fmt::format("layers given for {} stages, but the run has {}", cut.layers.size(), stages_before),
+            fmt::format("layers are given for {} stages, but the run has {}", cut.layers.size(), stages_before),
             fmt::format("specify one number per stage for {}", Field("layers")));
     }
     if (change.layers.empty()) return {};
     if (change.layers.size() != static_cast<std::size_t>(stages_after)) {
         return usageError(
-            fmt::format("layers given for {} stages, but there are {}", change.layers.size(), stages_after),
+            fmt::format("layers are given for {} stages, but there are {}", change.layers.size(), stages_after),
             "set layers=… with one number per stage");
     }
     if (sum(change.layers) != sum(cut.layers)) {

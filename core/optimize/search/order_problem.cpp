@@ -43,7 +43,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     const std::int64_t stages = std::int64_t{sizes.pp} * sizes.vpp;
     if (!costs.stages.empty() && static_cast<std::int64_t>(costs.stages.size()) != stages) {
         return usageError(
-            fmt::format("times given for {} stages, but the schedule has {}", costs.stages.size(), stages),
+            fmt::format("times are given for {} stages, but the schedule has {}", costs.stages.size(), stages),
             "specify one set of times per stage");
     }
     const auto count = static_cast<std::size_t>(sizes.pp);

@@ -439,7 +439,7 @@ Figures figuresOf(const Run& run, const RunReport& report) {
     list.push_back({"Step time", formatTime(step.wall),
                     fmt::format("step {}, of {}", stepName(step), report.selection.summary().text())});
     list.push_back({"Bubble rate", formatPercent(step.rates.over_makespan),
-                    "idle time as a share of the makespan, mean of all ranks"});
+                    "idle time as a share of the makespan, mean over all ranks"});
     if (step.form) {
         list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "idle time that the schedule requires"});
         const TimeNs above = step.wall - step.form->makespan;

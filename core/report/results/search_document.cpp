@@ -65,7 +65,7 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                                 change > TimeNs{0} ? "longer" : "shorter");
         document.line(line);
     } else {
-        document.line("Best named schedule: none supports these sizes and fits into memory");
+        document.line("Best named schedule: none supports these sizes and fits in memory");
     }
     if (found.noisy) {
         document.line(fmt::format("Under noise: mean {}, 95 of 100 steps take up to {}",
@@ -132,9 +132,9 @@ Document foundPlanDocument(const FoundPlan& found, const std::vector<std::int64_
     document.line(fmt::format("The best order without a memory limit takes {}: the limit costs {} ({})",
                               formatTime(unlimited.makespan), formatTime(cost),
                               formatPercent(fractionOf(cost, unlimited.makespan))));
-    document.line(found.without_moves ? fmt::format("Without moves, the best order that fits into memory takes {}",
+    document.line(found.without_moves ? fmt::format("Without moves, the best order that fits in memory takes {}",
                                                     formatTime(*found.without_moves))
-                                      : "Without moves, no order fits into the memory");
+                                      : "Without moves, no order fits in memory");
     Table table("ranks", {column("rank", "rank"), column("peak_bytes", "peak"), column("peak_op", "at", Align::Left),
                           column("budget_bytes", "budget"), column("unmoved_peak_bytes", "peak without moves")});
     for (std::size_t r = 0; r < plan.memory.size(); ++r) {

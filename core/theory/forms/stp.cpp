@@ -124,8 +124,8 @@ std::vector<QuotedForm> stpQuotes(const Schedule& schedule, const CostModel& cos
     return {
         timeQuote(Quantity::Makespan,
                   {"STP", "arXiv 2510.27257", "2·m·(T_F+T_B+T_W) + (p−1)·(T_F+T_AR+T_B−T_W) + (2·p+1)·T_AR",
-                   "Its T_F, T_B and T_W are times in a pair, here t_f−t_ar, t_i−t_ar and t_w, and its two bubbles, of "
-                   "the pipeline and of the all-reduces, are added. It holds for odd p and T_F ≤ T_W ≤ T_B ≤ T_F+T_AR; "
+                   "Its T_F, T_B and T_W are times in a pair, here t_f−t_ar, t_i−t_ar and t_w, and its two bubbles, "
+                   "pipeline and all-reduce, are added. It holds for odd p and T_F ≤ T_W ≤ T_B ≤ T_F+T_AR; "
                    "for even p it is up to T_AR too long, and for shorter weight gradients it is too short."},
                   x.work + total, total == x.delay())};
 }
