@@ -116,8 +116,8 @@ void addTraffic(report::Document& document, const MovingWeights& moving, const M
     document.line(
         fmt::format("In 1F1B, a rank sends up to {} activations and gradients of a micro-batch", activations));
     if (traffic.broadcasts > 0)
-        document.line(fmt::format("Within a node: {} broadcasts of weights, {} reductions of gradients",
-                                  traffic.broadcasts, traffic.reductions));
+        document.line(fmt::format("Within a node: {} weight broadcasts, {} gradient reductions", traffic.broadcasts,
+                                  traffic.reductions));
     if (traffic.messages() > 0)
         document.line(
             fmt::format("Fewer bytes than 1F1B if micro-batches have more than {:.3g}·l·h tokens (l layers per "
@@ -139,7 +139,7 @@ Status checkMessageTimes(WeightPath path, const CostModel& costs, const MovingOp
     const std::string_view name = weightPathName(path);
     if (!costs.plainTransfers())
         return usageError(fmt::format("{} sends no activations", name),
-                          "specify the times of messages with --unshard and --reduce-grad");
+                          "specify message times with --unshard and --reduce-grad");
     if (path == WeightPath::Nodes) {
         if (costs.comm > TimeNs{0} && options.nodes.value_or(1) == 1)
             return usageError("--comm has no effect with tawpipe on one node", "add --nodes");

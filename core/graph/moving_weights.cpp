@@ -171,11 +171,11 @@ std::vector<Op> opsIn(const MovingWeights& moving, Rank rank, int turn) {
 Status checkTimes(const MovingWeights& moving, const MovingWeightTimes& times) {
     const auto stages = static_cast<std::size_t>(moving.pp);
     if (times.forward.size() != stages || times.backward.size() != stages)
-        return usageError(fmt::format("{} times of stages are required", stages));
+        return usageError(fmt::format("{} stage times are required", stages));
     const TimeNs longest = std::max({std::ranges::max(times.forward), std::ranges::max(times.backward), times.weights,
                                      times.gradients, times.between_nodes});
     if (longest > TimeNs::max() / (4 * std::int64_t{moving.turns()} + 4))
-        return usageError("the times are too long for 64-bit nanoseconds");
+        return usageError("the times are too large for 64-bit nanoseconds");
     return {};
 }
 
@@ -341,7 +341,7 @@ Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeight
     const TimeNs larger = std::max(f, b);
     const TimeNs smaller = std::min(f, b);
     const auto outside = [&](std::string_view domain) {
-        return usageError(fmt::format("the closed form of {} holds for {}", weightPathName(moving.path), domain));
+        return usageError(fmt::format("the closed form of {} holds only for {}", weightPathName(moving.path), domain));
     };
     // Time that each further round adds if ranks that run ops of different kinds keep waiting for the slower kind.
     const auto perRound = [&](TimeNs messages_twice) {
