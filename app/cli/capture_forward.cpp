@@ -92,7 +92,7 @@ Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
     const TimeNs waited = now - ending.began;
     if (waited < ending.wait.patience) return {};
     if (sender_.unkeptSince()) return incomplete("it cannot store the recording: " + sender_.problem());
-    if (!sender_.connected()) return incomplete(sender_.problem().empty() ? "it did not answer" : sender_.problem());
+    if (!sender_.connected()) return incomplete(sender_.problem().empty() ? "it did not respond" : sender_.problem());
     if (now - sender_.acknowledgedAt() >= ending.wait.patience) return incomplete("it no longer accepts data");
     if (waited < ending.wait.longest) return {};
     return incomplete(fmt::format("it accepts data too slowly to finish within {}", formatTime(ending.wait.longest)));

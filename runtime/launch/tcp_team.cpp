@@ -164,7 +164,7 @@ Status TeamSocket::write(const void* data, std::size_t bytes, const std::string&
 }
 
 Status TeamSocket::read(void* data, std::size_t bytes, const std::string& who, Deadline deadline) {
-    return outcomeOf(socket_.read(static_cast<char*>(data), bytes, deadline), who, " does not answer");
+    return outcomeOf(socket_.read(static_cast<char*>(data), bytes, deadline), who, " is not responding");
 }
 
 Status TeamSocket::writeText(const std::string& text, const std::string& who, Deadline deadline) {

@@ -298,7 +298,7 @@ TEST(Extract, WithAValueThatCannotBeReadIsRejected) {
             key != keyOf(kActivity) && key != keyOf(kCategories) && key != keyOf(kKernelSums) && key != kInstantsKey;
         EXPECT_EQ(result.exit_code, is_read ? 3 : 0) << key << result.out << result.err;
         if (is_read) {
-            EXPECT_THAT(result.err, HasSubstr("damaged extract")) << key;
+            EXPECT_THAT(result.err, HasSubstr("corrupt extract")) << key;
         }
     }
 }

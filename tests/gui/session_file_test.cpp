@@ -147,8 +147,8 @@ private slots:
         const QString trace = QStringLiteral("{'format':'bubblescope-session','version':1,'traces':[%1]}");
         const QString view = trace.arg(QStringLiteral("{'files':['a'],'view':{%1}}"));
         row("cut off", QStringLiteral("{'format':'bubblescope-session','ver"), "");
-        row("another file", QStringLiteral("{'traceEvents':[]}"), "not a session");
-        row("a list", QStringLiteral("[1,2]"), "not a session");
+        row("another file", QStringLiteral("{'traceEvents':[]}"), "not a Bubblescope session");
+        row("a list", QStringLiteral("[1,2]"), "not a Bubblescope session");
         row("newer", QStringLiteral("{'format':'bubblescope-session','version':2,'traces':[]}"), "version 2");
         row("no trace", trace.arg(QString()), "traces has no trace");
         row("no files", trace.arg(QStringLiteral("{}")), "traces[0] does not name files");

@@ -49,7 +49,7 @@ TEST(ReadTraces, ReadsAPackedFileUpToWhereItIsCut) {
     EXPECT_LT(result.value().trace->sliceCount(), 20'000U);
     ASSERT_FALSE(result.value().problems.empty());
     EXPECT_EQ(result.value().problems.front().kind, "truncated");
-    EXPECT_THAT(result.value().problems.front().message.text(), HasSubstr("compressed data are truncated"));
+    EXPECT_THAT(result.value().problems.front().message.text(), HasSubstr("compressed data is truncated"));
 }
 
 TEST(ReadTraces, TakesTraceFilesBelowAFolderInNaturalOrder) {

@@ -75,7 +75,7 @@ TEST_P(UnpackTest, UnpacksSeveralMembersSideBySide) {
         damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
     const auto part = unpacked(damaged);
     ASSERT_TRUE(part.ok());
-    EXPECT_THAT(part.value().fault, HasSubstr("damaged"));
+    EXPECT_THAT(part.value().fault, HasSubstr("corrupt"));
     EXPECT_GE(part.value().pieces, 4U);
     EXPECT_GE(part.value().fault_at, packed.size() / 3);
     EXPECT_TRUE(text.starts_with(part.value().bytes.text().substr(0, 5 * 400'000)));
@@ -133,7 +133,7 @@ TEST_P(UnpackTest, KeepsWhatComesBeforeADamagedMember) {
         body[i] = static_cast<char>(body[i] ^ 0x55);
     const auto out = unpacked(body);
     ASSERT_TRUE(out.ok()) << out.error().text();
-    EXPECT_THAT(out.value().fault, HasSubstr("damaged"));
+    EXPECT_THAT(out.value().fault, HasSubstr("corrupt"));
     EXPECT_FALSE(out.value().cut_off);
     EXPECT_GE(out.value().fault_at, first.size());
     EXPECT_THAT(std::string(out.value().bytes.text()), HasSubstr("one "));

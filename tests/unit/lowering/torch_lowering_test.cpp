@@ -136,7 +136,7 @@ TEST(TorchLowering, JsonMustAgreeWithItsOps) {
     EXPECT_NE(says(R"([["0F0"]])").find("is missing ops"), std::string::npos);
     EXPECT_NE(says(R"([["0B0","0F0"]])").find("has another op"), std::string::npos);
     EXPECT_NE(says(R"([["0F0","0X0"]])").find("not the name of an action"), std::string::npos);
-    EXPECT_NE(says(R"({"0":1})").find("not a list of names"), std::string::npos);
+    EXPECT_NE(says(R"({"0":1})").find("not a list of action names"), std::string::npos);
 }
 
 TEST(ActionCheck, NamesWhatIsWrongWithWaitsAndWeights) {

@@ -35,7 +35,7 @@ public:
                 admitted.push_back(std::move(one));
             }
             Result<Frame> frame = readFrame(socket, Clock::now() + 5ms);
-            if (frame.ok() || frame.error().text().find("answer") == std::string::npos) return frame;
+            if (frame.ok() || frame.error().text().find("not responding") == std::string::npos) return frame;
         }
         return runError("no answer");
     }

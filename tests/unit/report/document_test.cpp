@@ -83,7 +83,7 @@ TEST(Report, OneTableIsTextJsonAndHtml) {
                                 "  rank   bubble  difference  closed form\n"
                                 "     0  1.00 us  -20 ns          1.02 us\n"
                                 "     1  2.00 us  25.0 %             none\n"
-                                "  … and 1 more (json has all)\n");
+                                "  … and 1 more (json lists all)\n");
     const auto json = nlohmann::json::parse(toJson(document));
     EXPECT_EQ(json["step"], 7);
     EXPECT_EQ(json["bubbles"]["total_ns"], 3'000);
