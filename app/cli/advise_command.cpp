@@ -101,7 +101,7 @@ void addAdviseCommand(Command app, Action& action) {
         .typeName("TIME");
     command
         .addOutput("--orders", options->orders, OutputKind::Tables,
-                   "Write the orders found by the search to this folder, as PyTorch's CSV")
+                   "Write the orders found by the search to this folder, in PyTorch's CSV format")
         .typeName("FOLDER");
     command.addFlag("--json", options->json, "Print a JSON document");
     command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });

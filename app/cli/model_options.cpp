@@ -77,7 +77,7 @@ void ModelOptions::add(Command command) {
     number("--sequence", given_.sequence, 1 << 20, "Tokens per sequence");
     number("--batch", given_.batch, 65536, "Sequences per micro-batch");
     const Option layers =
-        command.addOption("--layers", given_.layers_per_stage, "Layers per chunk (of the first schedule)")
+        command.addOption("--layers", given_.layers_per_stage, "Layers per chunk of the first schedule")
             .range(1, 1000)
             .typeName("N")
             .group(group)

@@ -327,7 +327,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
                                            "Run ops at full speed instead of pacing them to their nominal times");
     command
         .addParsed("--pace-tolerance", options->pace_tolerance, parseTime,
-                   "Delay above which a paced op is recorded with its real end (10ms)")
+                   "Delay above which a paced op is recorded with its actual end time (10ms)")
         .typeName("TIME")
         .excludes(no_pace)
         .rare();

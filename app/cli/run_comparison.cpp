@@ -90,9 +90,10 @@ void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs)
         late += run.training.late_ops;
     }
     if (late == 0) return;
-    document.line(fmt::format("{} of {} ops ran late and are recorded with their real end. To see the schedules' own "
-                              "bubbles, use a less busy\nmachine, longer op times or a larger --pace-tolerance.",
-                              late, ops));
+    document.line(
+        fmt::format("{} of {} ops ran late and are recorded with their actual end times. To see the schedules' own "
+                    "bubbles, use a less busy\nmachine, longer op times or a larger --pace-tolerance.",
+                    late, ops));
 }
 
 /// Memory use of the rank that used the most.

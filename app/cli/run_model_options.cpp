@@ -15,8 +15,9 @@ void addRunModelOptions(Command command, RunModelRequest& request) {
                    "Layers per stage of the trace; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
         .typeName("N,N,…");
     command
-        .addOption("--input-share", request.input_share,
-                   "Percentage of a whole backward that computes input gradients, if the schedule splits it (50)")
+        .addOption(
+            "--input-share", request.input_share,
+            "Share of input gradients in the time of a whole backward, in percent, if the schedule splits it (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0)
         .rare();

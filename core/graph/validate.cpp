@@ -100,7 +100,7 @@ private:
         }
         if (units != schedule_.microbatches) {
             add("missing", Rank{0}, schedule_.ranks.front().size(),
-                say("{} micro-batches run in the two directions together, not {}", units, schedule_.microbatches));
+                say("the two directions run {} micro-batches in total, not {}", units, schedule_.microbatches));
         }
     }
 

@@ -265,7 +265,7 @@ Result<std::vector<Layout>> layouts(const Judge& judge, const Space& space) {
                                       "layers and a batch of {} sequences evenly",
                                       judge.problem().cluster.devices, judge.problem().shape.layers,
                                       judge.problem().global_batch),
-                          "fix fewer options, or choose a batch size with more divisors");
+                          "restrict fewer options, or choose a batch size with more divisors");
     return all;
 }
 

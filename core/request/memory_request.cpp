@@ -30,7 +30,7 @@ Result<std::vector<MeasuredPeak>> parseMeasuredPeaks(std::string_view text) {
         const std::size_t sign = std::min(entry.find('='), entry.size());
         const auto rank = parseNumber<std::int32_t>(trimmed(entry.substr(0, sign)));
         if (!rank || *rank < 0 || sign == entry.size())
-            return usageError(fmt::format("'{}' is not a rank and its peak", entry),
+            return usageError(fmt::format("'{}' does not specify a rank and its peak", entry),
                               "write RANK=SIZE, such as 0=104GiB");
         BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(entry.substr(sign + 1)));
         peaks.push_back({Rank{*rank}, bytes});

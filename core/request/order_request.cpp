@@ -121,7 +121,8 @@ Result<Placement> readPlacement(const std::string& file, int pp, int vpp) {
         if (!place && places.empty()) return placementOfSchedule(file, pp, vpp);
         if (!place)
             return inputError(fmt::format("{}, line {}", file, number),
-                              fmt::format("'{}' is not a stage and rank", text), std::string(kPlacementShape));
+                              fmt::format("'{}' does not specify a stage and its rank", text),
+                              std::string(kPlacementShape));
         places.push_back(*place);
     }
     return placementOfStages(file, places, pp, vpp);
@@ -237,9 +238,8 @@ Status OrderRequest::addOpTimes(SearchRequest& request) const {
     if (request.vpp == 1) request.placements = {Placement::Loop};
     if (request.placements.empty())
         return usageError(
-            fmt::format(
-                "{} gives times by rank and chunk; with several chunks, the placement decides which stage each one is",
-                Field("op_times")),
+            fmt::format("{} gives times by rank and chunk; with several chunks, the placement assigns them to stages",
+                        Field("op_times")),
             fmt::format("use {} or v", Field("placement").is("loop")));
     BUBBLESCOPE_TRY(checkSizes(request));
     const Schedule order = someOrder(request);

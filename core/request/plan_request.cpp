@@ -62,8 +62,9 @@ Result<plan::Space> PlanRequest::choices() const {
         const ScheduleFamily* const family = findScheduleFamily(name);
         if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", name));
         if (family->placement == Placement::Bidirectional)
-            return usageError(fmt::format("{} holds two copies of the model, which plans do not support", family->name),
-                              "choose another schedule");
+            return usageError(
+                fmt::format("{} holds two copies of the model, which `plan` does not support", family->name),
+                "choose another schedule");
         name = family->name;
     }
     using enum TransformerShape::Recompute;

@@ -34,7 +34,7 @@ Result<ModelCut> RunModelRequest::cut(int pp) const {
         }
     }
     if (std::ranges::any_of(cut.layers, [](int count) { return count < 1; }))
-        return usageError(fmt::format("{}: a stage has no layer", Field("layers").is(layers)),
+        return usageError(fmt::format("{}: a stage has no layers", Field("layers").is(layers)),
                           "give each stage at least 1");
     return cut;
 }

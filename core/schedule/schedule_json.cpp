@@ -95,7 +95,7 @@ Status readSize(const Json& document, const std::string& where, const char* key,
     // A given size far beyond the ops would only reserve memory for missing ops.
     constexpr int kSlack = 1'000'000;
     if (size > std::max(implied, 1) + kSlack) {
-        return inputError(where, fmt::format("{} is {}, but the ops only reach {}", key, size, implied),
+        return inputError(where, fmt::format("{} is {}, but the ops only go up to {}", key, size, implied),
                           "correct the size");
     }
     return {};

@@ -67,7 +67,7 @@ bool Collector::start(Scope scope, std::string& notice) {
             if (api_->enable(kind))
                 enabled_.push_back(kind);
             else
-                notice += (notice.empty() ? "CUPTI does not record the kinds " : ", ") + std::to_string(kind);
+                notice += (notice.empty() ? "CUPTI does not support the activity kinds " : ", ") + std::to_string(kind);
         }
     };
     enable(kLaunches);

@@ -298,7 +298,7 @@ TEST(SearchCommand, TakesThePlacementFromAFile) {
     fails("0,0\n1,1\n2,0\n2,1\n", "line 4: stage 2 already has a rank");
     fails("0,0\n1,2\n", "line 2: there is no rank 2");
     fails("0,0\n7,1\n", "line 2: stage 7 does not exist");
-    fails("0,0\n1;1\n", "line 2: '1;1' is not a stage and rank");
+    fails("0,0\n1;1\n", "line 2: '1;1' does not specify a stage and its rank");
     EXPECT_EQ(placed("ring").exit_code, 3);
 }
 

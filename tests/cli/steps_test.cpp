@@ -214,7 +214,7 @@ TEST(AnalyzeCommand, SaysItInThreeLines) {
     EXPECT_TRUE(full.starts_with(text.out)) << "the three lines come first";
     std::size_t last = 0;
     for (const char* const part : {"Verdict:", "\nSchedule:", "\nWhere the time went", "\nAccounting", "\nSteps (",
-                                   "\nOp times by stage", "\nBubbles against the closed form"}) {
+                                   "\nOp times by stage", "\nBubbles compared with the closed form"}) {
         const std::size_t at = full.find(part);
         ASSERT_NE(at, std::string::npos) << part;
         EXPECT_GE(at, last) << part;

@@ -27,7 +27,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     table_->installEventFilter(this);
     add_->setObjectName(QStringLiteral("notesAdd"));
     add_->setToolTip(
-        tr("At the measured range if there is one, else at the selection, else in the middle of the view"));
+        tr("At the measured range if there is one, otherwise at the selection or in the middle of the view"));
     remove_->setObjectName(QStringLiteral("notesRemove"));
     restore_->setObjectName(QStringLiteral("notesRestore"));
     hint_->setText(tr("No notes yet. Press M in the timeline to add one to the selection or the measured range. Notes "

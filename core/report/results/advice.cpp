@@ -212,8 +212,8 @@ void addSearchedOrders(Section& document, const Advice& advice, bool orders_writ
     }
     document.data("split_adds_ns", advice.split_adds);
     if (any && !orders_written)
-        document.paragraph("",
-                           fmt::format("`{}` writes the orders found as PyTorch's CSV.", Field("orders").is("FOLDER")));
+        document.paragraph(
+            "", fmt::format("`{}` writes the orders found in PyTorch's CSV format.", Field("orders").is("FOLDER")));
 }
 
 } // namespace

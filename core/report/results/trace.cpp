@@ -34,8 +34,9 @@ std::vector<std::string> pacingLines(const Run& run) {
             }
         }
     }
-    return {paced, fmt::format("  at most {} late; {} of {} ops exceeded the tolerance of {} and keep their real end",
-                               formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance))};
+    return {paced,
+            fmt::format("  at most {} late; {} of {} ops exceeded the tolerance of {} and keep their actual end times",
+                        formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance))};
 }
 
 } // namespace

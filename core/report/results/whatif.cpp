@@ -181,8 +181,8 @@ void addReplayError(Section& section, const ReplayCheck& check) {
                            formatPercent(check.error()), formatPercent(check.worst()),
                            pluralize(check.steps.size(), "replay"), formatPercent(check.foresight()));
     } else {
-        text =
-            fmt::format("Replayed without unexplained delays, the only step is {} off.", formatPercent(check.error()));
+        text = fmt::format("Replayed without unexplained delays, the only step is off by {}.",
+                           formatPercent(check.error()));
     }
     if (worst != ranks.end() && *worst > TimeNs{0})
         text +=

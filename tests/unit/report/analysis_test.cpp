@@ -43,7 +43,7 @@ TEST(AnalysisPage, HoldsEverySectionAndTheReportsNumbers) {
     const std::string page = pageOf(run, report, options);
     for (const char* const section :
          {"Findings", "Timeline", "Where the time went", "Accounting", "Causes of the longer step", "Causes of waiting",
-          "Time of steps", "Steps", "Op times by stage", "Bubbles against the closed form", "Bubbles by position",
+          "Time of steps", "Steps", "Op times by stage", "Bubbles compared with the closed form", "Bubbles by position",
           "Problems of the files"}) {
         EXPECT_THAT(page, HasSubstr(std::string("<h2>") + section));
     }
