@@ -204,7 +204,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
     };
     tell(counts.dropped, "lost by the ranks");
     tell(counts.undelivered, "not received");
-    tell(counts.damaged, "damaged");
+    tell(counts.damaged, "corrupt");
     tell(counts.torn, "corrupt parts");
     tell(counts.late, "late");
     tell(counts.duplicates, "twice");
