@@ -1,4 +1,4 @@
-/* Checks in the bubbles of any framework's pipeline: the C interface.
+/* C interface for checks in the bubbles of any framework's pipeline.
  *
  * A framework that runs a pipeline reports the ops of its rank. In each bubble, the framework requests computations to
  * repeat, passes the digests of both executions, and receives verdicts. Ops, checks and digests are written to a trace

@@ -15,8 +15,8 @@
 
 namespace bubblescope::cli {
 
-/// Sends data to a monitor at another address while a running job writes it into a folder. A separate thread, which
-/// receives no signals, does the sending, so the job and the network never wait for each other.
+/// Sends a running job's data to a monitor at another address while the job writes it into a folder. A separate thread,
+/// which receives no signals, does the sending, so the job and the network never wait for each other.
 class CaptureForward {
 public:
     /// Error: Run, if files cannot be watched or a thread cannot be started.
@@ -28,8 +28,8 @@ public:
 
     /// Time limits of finish().
     struct Wait {
-        TimeNs patience; ///< time limit while no collector replies or accepts data
-        TimeNs longest;  ///< time limit while a collector accepts data slowly
+        TimeNs patience; ///< longest wait while no collector replies or accepts data
+        TimeNs longest;  ///< longest wait for a collector that accepts data slowly
         int stop = -1;   ///< descriptor that becomes readable to end the wait; unsent data then stays in the folder
     };
     /// Must be called when the job has ended. Sends the remaining data, and prints the remaining amount to stderr if

@@ -11,7 +11,7 @@
 
 namespace bubblescope::cli {
 
-/// Exit code of a successful command: 0, or 1 if there is a finding of a kind in --fail-on. Errors are returned as
+/// Exit code of a successful command: 0, or 1 if --fail-on includes the kind of a finding. Errors are returned as
 /// Error; main() turns them into exit codes 2, 3 and 4.
 using CommandResult = Result<int>;
 

@@ -45,7 +45,7 @@ public:
     /// Number of values that the option takes.
     Option expected(int count) const;
     Option expected(int least, int most) const;
-    /// Allows the option several times with one value each; the values accumulate.
+    /// Allows the option to be given several times with one value each; the values accumulate.
     Option repeatable() const;
 
     Option range(int least, int most) const;
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
     /// Makes it an error to use this command without one of its subcommands.
     void needsCommand() const;
-    /// `value` keeps its content unless the command line sets it, and must outlive the parsing. T is a string, a
+    /// `value` keeps its content unless the command line sets it, and must outlive parse(). T is a string, a
     /// number, an optional or a vector of these; command_line.cpp instantiates the supported types.
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
@@ -94,8 +94,8 @@ public:
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// Adds an option for an output of the command: a file (- is standard output), or a folder of traces or tables. An
     /// existing output is not overwritten without --force. The first such option adds --force to the command, and
-    /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because the ending
-    /// determines the format of the content.
+    /// CommandLine::prepare() enforces the rule. A file name must have one of the given endings, because its ending
+    /// determines the file format.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help,
                      std::vector<std::string> endings = {}) const;
     /// Adds --force to a command that checks for earlier results itself. True if earlier results may be replaced.

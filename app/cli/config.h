@@ -11,14 +11,14 @@ namespace bubblescope::cli {
 
 /// The user's default values for options and thresholds. The file has lines of these forms:
 ///
-///   # a remark
+///   # a comment
 ///   color = never                 an option that every command has, without its dashes
 ///   [analyze]                     a command, or [aadiff plan]
 ///   max-bubble = 20%              one of its options; a flag is "true" or "false"
 ///   [thresholds]
 ///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
 struct Config {
-    std::filesystem::path file; ///< path of the file, even if it is missing; empty without a home folder
+    std::filesystem::path file; ///< path of the file, even if it is missing; empty if there is no home folder
     bool exists = false;
     std::vector<OptionDefault> defaults; ///< in file order
 };

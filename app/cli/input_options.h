@@ -15,7 +15,7 @@
 namespace bubblescope::cli {
 
 /// Options that set the inputs of a schedule request. If `axes` is set, each option takes several values separated by
-/// commas, for commands that compare schedules. The arguments must outlive the parsing.
+/// commas, for commands that compare schedules. The arguments must outlive parse().
 class InputOptions {
 public:
     InputOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes)
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    /// Splits a text at its commas, unless the text is the name of an existing file.
+    /// Splits the text at commas, unless it is the name of an existing file.
     static std::vector<std::string> valuesOf(const std::string& text);
 
     Command command_;

@@ -10,7 +10,7 @@
 
 namespace bubblescope::cli {
 
-// Options for finding the pipeline in a trace. `request` must outlive the parsing.
+// Options for finding the pipeline in a trace. `request` must outlive parse().
 
 /// Adds --mesh and --mesh-order.
 void addMeshOptions(Command command, RecogniseRequest& request);

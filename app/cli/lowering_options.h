@@ -6,7 +6,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds --lower and the options of the framework. `request` must outlive the parsing.
+/// Adds --lower and the options of the framework. `request` must outlive parse().
 void addLoweringOptions(Command command, LoweringRequest& request);
 
 /// Adds the options for the durations of UNSHARD and REDUCE_GRAD.

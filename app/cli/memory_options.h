@@ -6,7 +6,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds --memory-model and --memory-budget. `request` must outlive the parsing.
+/// Adds --memory-model and --memory-budget. `request` must outlive parse().
 void addMemoryOptions(Command command, MemoryRequest& request, Listed listed = Listed::InFullHelp);
 
 } // namespace bubblescope::cli

@@ -7,7 +7,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds the options for a known model or for its sizes. `request` must outlive the parsing.
+/// Adds the options for a known model or for its sizes. `request` must outlive parse().
 void addModelSizeOptions(Command command, ModelRequest& request, Listed listed = Listed::Always);
 
 /// Adds the options for model, batch and devices from which MFU is computed.

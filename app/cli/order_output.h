@@ -18,7 +18,7 @@ public:
 
     /// True if --for is given.
     [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
-    /// Writes the file if requested, as PyTorch's CSV if its name ends in .csv or a framework reads it, otherwise as
+    /// Writes the file if requested, as PyTorch's CSV if its name ends in .csv or the framework reads it, otherwise as
     /// JSON. Returns the framework's settings, if --for is given; writes nothing if the framework cannot run the order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;
     /// Writes the order with all actions, or only with its ops if the file is for a framework.

@@ -5,7 +5,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds --communicators and the options that depend on it. `request` must outlive the parsing.
+/// Adds --communicators and the options that depend on it. `request` must outlive parse().
 void addQueueOptions(Command command, QueueRequest& request);
 
 } // namespace bubblescope::cli

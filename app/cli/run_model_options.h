@@ -6,7 +6,7 @@
 
 namespace bubblescope::cli {
 
-/// Adds the options for commands that model a recorded run. `request` must outlive the parsing.
+/// Adds the options for commands that model a recorded run. `request` must outlive parse().
 void addRunModelOptions(Command command, RunModelRequest& request);
 
 /// Loads the run and aligns the clocks of the ranks, as `analyze` does. Shows progress on a terminal.

@@ -9,7 +9,7 @@ namespace bubblescope::cli {
 /// Options that control terminal output.
 struct TerminalOptions {
     std::string color = "auto"; ///< "auto", "always" or "never"
-    std::string pager;          ///< command that starts the pager; empty: the value of PAGER, or less
+    std::string pager;          ///< pager command; if empty, the value of PAGER, or else `less`
     bool no_pager = false;
     bool wide = false; ///< true if charts may be wider than the terminal
 };
@@ -21,7 +21,7 @@ void setTerminalOptions(const TerminalOptions& options);
 [[nodiscard]] bool outputIsTerminal();
 [[nodiscard]] bool errorIsTerminal();
 
-/// Maximum line length for text on stdout and stderr: the columns of the terminal or the value of COLUMNS, but at most
+/// Maximum line length for text on stdout and stderr: the width of the terminal or the value of COLUMNS, but at most
 /// `most`. kTextWidth if there is no terminal.
 [[nodiscard]] std::size_t outputWidth();
 [[nodiscard]] std::size_t errorWidth();

@@ -17,7 +17,7 @@ namespace bubblescope::cli {
 
 /// File name endings of all formats below, with and without compression.
 [[nodiscard]] std::vector<std::string> traceEndings();
-/// "chrome", "perfetto", "csv" or "svg", determined from the file name's ending (ignoring an ending for compression).
+/// "chrome", "perfetto", "csv" or "svg", determined by the file name's ending (ignoring an ending for compression).
 /// None for other endings.
 [[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
 
@@ -26,7 +26,7 @@ namespace bubblescope::cli {
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
 
-/// Writes a synthetic step in the format of the file's ending, or in Perfetto's format if the ending is unknown. CSV
+/// Writes a synthetic step in the format for the file's ending, or in Perfetto's format if the ending is unknown. CSV
 /// and SVG omit counters.
 [[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step,
                                std::span<const perfetto::RankCounter> counters = {});

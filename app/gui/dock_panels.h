@@ -41,7 +41,7 @@ public:
         LiveController& live;
     };
 
-    /// The object becomes a child of the window that has the docks.
+    /// The object becomes a child of the window that contains the docks.
     explicit DockPanels(QMainWindow& window);
 
     /// Creates the content of the docks. The first call also creates the docks; later calls keep their positions.
@@ -59,8 +59,8 @@ public:
     void showRange() { bringUp(range_); }
     void showStacks() { bringUp(stacks_); }
     /// Shows the panel of a watched run while the tab of that run is selected, unless the user closed the panel there.
-    /// Opens the panel before the first steps arrive, because these may take a while. Must be called for each snapshot
-    /// and when the tab changes.
+    /// Opens the panel before the first steps arrive, because they may take a while to arrive. Must be called for each
+    /// snapshot and when the tab changes.
     void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
     /// Panel that the last build() created.
@@ -73,7 +73,7 @@ public:
     /// Shows the panels when the first trace is opened, in the last layout for this kind of content. Hides the panels
     /// when the last trace is closed. Returns true if this call made the panels visible.
     bool show(Content content);
-    /// Layout of the visible panels. restore() ignores layouts that other versions of the app have saved.
+    /// Layout of the visible panels. restore() ignores layouts saved by other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
     /// Restores the default layout.

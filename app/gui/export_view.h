@@ -35,7 +35,7 @@ struct Figure {
     QString title; ///< text above the timeline; may be empty
     QString subtitle;
 };
-/// Writes the view as a figure with all its rows, but without selection, time range and controls. Errors: those of
+/// Writes the view as a figure with all its rows, but without the selection, time range or controls. Errors: those of
 /// exportView().
 [[nodiscard]] Status exportFigure(const ViewState& shown, const Theme& theme, const Figure& figure,
                                   const QString& file);

@@ -11,7 +11,7 @@ class QScrollArea;
 
 namespace bubblescope::gui {
 
-/// Dialog with all keys and mouse actions, grouped by menu, with a search field. Fits on the screen.
+/// Dialog with all keyboard shortcuts and mouse actions, grouped by menu, with a search field. Fits on the screen.
 class KeySheet : public QDialog {
     Q_OBJECT
 
@@ -22,7 +22,7 @@ public:
         QString text;
     };
 
-    /// Lists the actions of all menus that have shortcuts.
+    /// Lists all menu actions that have shortcuts.
     KeySheet(const QMenuBar& menus, QWidget* parent);
 
     [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }

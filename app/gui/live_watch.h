@@ -65,7 +65,7 @@ signals:
     void changed();
     /// Emitted when the first complete steps are visible.
     void loaded();
-    /// Reports an error to display immediately. If there is nothing to watch, failed() is emitted afterwards.
+    /// Reports an error that must be shown now. If there is nothing to watch, failed() is emitted afterwards.
     void refused(const bubblescope::Error& error);
     void failed(const bubblescope::Error& error);
     /// Requests a message in the status bar.

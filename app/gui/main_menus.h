@@ -19,7 +19,7 @@ class TraceExports;
 class TraceTabs;
 class ViewState;
 
-/// Objects that the menus of a window control, in addition to the window. The objects must outlive the menus.
+/// Objects that a window's menus control, in addition to the window. The objects must outlive the menus.
 struct MenuTargets {
     ViewState& state;
     ThemeManager& themes;

@@ -66,7 +66,7 @@ public:
     /// Actions of the menus and the welcome page that open a dialog.
     void chooseFiles();
     void chooseDirectory();
-    /// Opens traces on another machine. If `address` is empty, a dialog asks for the address.
+    /// Opens traces that are stored on another machine. If `address` is empty, a dialog asks for the address.
     void openRemote(const QString& address = {});
     /// Lets the user choose from open tabs, recent runs, files and folders.
     void chooseComparison();

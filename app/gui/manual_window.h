@@ -72,7 +72,7 @@ class ManualWindow : public QWidget {
 public:
     explicit ManualWindow(ThemeManager& themes, Language language = Language::English, QWidget* parent = nullptr);
 
-    /// Replaces all texts after a change of the application's language, and keeps the open page at its section.
+    /// Updates all text after a change of the application's language; the open page stays at its section.
     void setLanguage(Language language);
 
     /// Returns false if the page does not exist.

@@ -12,9 +12,9 @@
 
 namespace bubblescope::gui {
 
-/// Settings that persist between starts of the app: theme, language, effect of the mouse wheel, location of notes, font
-/// size, format of times, thresholds of findings, initial step, visible kinds of lanes, and window layout. Stored in
-/// QSettings. Lives on the GUI thread.
+/// Settings that persist across restarts of the app: theme, language, effect of the mouse wheel, location of notes,
+/// font size, format of times, thresholds of findings, initial step, visible kinds of lanes, and window layout. Stored
+/// in QSettings. Lives on the GUI thread.
 class Preferences : public QObject {
     Q_OBJECT
 

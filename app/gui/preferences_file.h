@@ -4,7 +4,7 @@
 
 namespace bubblescope::gui {
 
-/// QSettings in a JSON file. A failed write keeps the old file. Qt's own formats ignore errors of the last write before
+/// QSettings in a JSON file. A failed write keeps the old file. Qt's own formats ignore errors in the last write before
 /// the file is replaced, so a full disk leaves an empty file (as of Qt 6.8).
 [[nodiscard]] QSettings::Format preferencesFormat();
 

@@ -8,9 +8,9 @@
 
 namespace bubblescope::gui {
 
-/// Records the drawing of a QPainter as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
-/// backgrounds and rectangular clips. Qt's QSvgGenerator ignores clips and textures before Qt 6.7, and writes a group
-/// of attributes for every rectangle.
+/// Records the drawing of a QPainter as an SVG document: rectangles, lines, polygons, paths, text, pixmaps, hatched
+/// backgrounds and rectangular clips. Qt's QSvgGenerator writes a group of attributes for every rectangle and, before
+/// Qt 6.7, ignores clips and textures.
 class SvgDevice : public PageDevice {
 public:
     explicit SvgDevice(const QSize& size);

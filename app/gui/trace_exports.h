@@ -14,8 +14,8 @@ class ThemeManager;
 class TraceTabs;
 class ViewState;
 
-/// Exports pictures and the report of the open trace, and the command line for the report. Has no effect if no trace is
-/// open. GUI thread only.
+/// Exports pictures and the report of the open trace, and copies the command line for the report. Has no effect if no
+/// trace is open. GUI thread only.
 class TraceExports : public QObject {
     Q_OBJECT
 

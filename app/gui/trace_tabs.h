@@ -64,7 +64,7 @@ public:
     /// Opens and selects a tab for a watched run; reuses the selected tab if it is empty. The tab of the previously
     /// watched run keeps its content.
     void showLive(const QString& title);
-    /// Marks the tab of the watched run, which need not be selected. An empty text removes the mark.
+    /// Marks the tab of the watched run, which need not be selected. An empty string removes the mark.
     void markLive(const QString& alert);
 
     void show(int tab);
@@ -87,7 +87,7 @@ public:
     /// Saves all tabs except watched runs, together with `docks`, the layout of the panels. Errors: Usage if no trace
     /// is open, and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
-    /// Destination of the tabs of a session.
+    /// Where to open the tabs of a session.
     enum class SessionPlace { InsteadOfTabs, BesideTabs };
     /// Opens a session. If there are open tabs, emits sessionAsks() to ask for the destination. A trace that cannot be
     /// loaded keeps its tab.
@@ -111,7 +111,7 @@ signals:
     void titleChanged(const QString& title);
     /// Emitted when all requested traces have been loaded.
     void loaded();
-    /// Reports an error to display immediately.
+    /// Reports an error that must be shown now.
     void refused(const bubblescope::Error& error);
     /// Reports the error of refused() to callers, but always after their call has returned.
     void failed(const bubblescope::Error& error);
@@ -126,7 +126,7 @@ private:
     struct Request {
         QStringList paths;
         bool own_tab = false;             ///< true for a new tab unless the selected tab is empty
-        std::optional<ViewSnapshot> view; ///< the default view if empty
+        std::optional<ViewSnapshot> view; ///< if empty, the default view
         QStringList compare;
         bool ideal = false;
         Taught taught = {};

@@ -66,7 +66,7 @@ private:
     int row_height_ = 1;
 };
 
-/// Stacked bars, one per row, with tooltips and clicks. Scrolls if necessary.
+/// Clickable stacked bars, one per row, with tooltips. Scrolls if necessary.
 class BarChart : public QAbstractScrollArea {
     Q_OBJECT
 

@@ -13,7 +13,7 @@
 
 namespace bubblescope::gui {
 
-/// A frame of a flame graph. The width is proportional to the time, and the enclosing frame is drawn above.
+/// A frame of a flame graph. Its width is proportional to the time; the enclosing frame is drawn above it.
 struct FlameFrame {
     QString name;
     std::uint32_t key = 0; ///< determines the colour

@@ -11,7 +11,7 @@ class QPainter;
 
 namespace bubblescope::gui {
 
-/// A table of cells, each with a text and a colour for a value between 0 and 1.
+/// A table of cells, each with text and a colour that shows a value between 0 and 1.
 class HeatMap : public QWidget {
     Q_OBJECT
 
@@ -29,7 +29,7 @@ public:
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
     /// Labels in the legend for State::Slow: the best and the worst value. If `best` is empty, the legend is hidden.
     void setScale(QString best, QString worst);
-    /// Title of the columns, shown above the row names.
+    /// Title of the column axis, shown above the row names.
     void setColumnAxis(QString name);
     [[nodiscard]] QRectF cellRect(int row, int column) const;
     [[nodiscard]] QSize sizeHint() const override;

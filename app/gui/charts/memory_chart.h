@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Memory use of each rank over a step, as a stepped line per rank. Lower ranks have darker lines.
+/// Memory use of the ranks over a step, one stepped line per rank. Lower ranks have darker lines.
 class MemoryChart : public QWidget {
     Q_OBJECT
 

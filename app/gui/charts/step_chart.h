@@ -21,7 +21,7 @@
 
 namespace bubblescope::gui {
 
-/// A vertical mark with a label; lengths are logical pixels.
+/// A vertical mark with a label; lengths are in logical pixels.
 struct MarkPlace {
     double x = 0;
     double width = 0;   ///< width of the label
@@ -151,7 +151,7 @@ private:
     std::vector<Mark> marks_;
     Aside aside_;
     int current_ = -1;
-    int press_ = -1; ///< step at which the button was pressed
+    int press_ = -1; ///< step under the pointer when the button was pressed
     int drag_ = -1;  ///< step at the other end of the drag
 };
 

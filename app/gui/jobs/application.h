@@ -11,9 +11,9 @@ namespace bubblescope::gui {
 /// The application object. The object catches exceptions that slots, events and background jobs do not handle, shows
 /// the error, and lets the application continue. GUI thread only.
 ///
-/// Texts of labels, tooltips and items are shown as plain text, because they contain names from files. If a name looked
-/// like HTML, Qt would interpret it and load images from any address. A label with HTML must set its text
-/// format; a widget with an HTML tooltip must display it with QToolTip.
+/// Text in labels, tooltips and items is shown as plain text, because it contains names from files. If a name looked
+/// like HTML, Qt would interpret it and load images from any address. A label with HTML must set its text format; a
+/// widget with an HTML tooltip must display it with QToolTip.
 class Application : public QApplication {
     Q_OBJECT
 

@@ -18,10 +18,10 @@ namespace bubblescope::gui {
 /// Runs one task at a time on Qt's thread pool, on behalf of the GUI thread. Similar to a future, but the task receives
 /// a stop token and reports progress.
 ///
-/// Starting a new job and cancel() both request that the old job stop, and discard its result. A result is delivered on
-/// the GUI thread, and only if this object still exists and the job is still current. The destructor never waits; a
-/// running task ends when it checks its stop token. If a task throws an exception, the task has no result, and the
-/// application shows the error (see Application).
+/// Starting a new job or calling cancel() requests that the old job stop, and discards its result. A result is
+/// delivered on the GUI thread, and only if this object still exists and the job is still current. The destructor never
+/// waits; a running task ends when it checks its stop token. If a task throws an exception, the task has no result, and
+/// the application shows the error (see Application).
 class BackgroundJob : public QObject {
     Q_OBJECT
 

@@ -8,7 +8,7 @@
 
 namespace bubblescope::gui {
 
-/// Translates English texts with a table that ignores Qt's contexts. The tables are JSON files in
+/// Translates English strings with a table that ignores Qt's contexts. The tables are JSON files in
 /// resources/translations, so that neither the build nor the app requires Qt Linguist.
 class TableTranslator : public QTranslator {
     Q_OBJECT
@@ -19,7 +19,7 @@ public:
     /// Loads the table of a language from the resources. Returns false if the table does not exist or is not a JSON
     /// object of strings.
     bool loadTable(const QString& language);
-    /// English texts in the table of a language.
+    /// English strings in the table of a language.
     [[nodiscard]] static QList<QByteArray> textsOf(const QString& language);
     [[nodiscard]] bool isEmpty() const override { return texts_.isEmpty(); }
     [[nodiscard]] QString translate(const char* context, const char* source, const char* disambiguation,
@@ -29,7 +29,7 @@ private:
     QHash<QByteArray, QString> texts_;
 };
 
-/// Selects the singular or plural of English texts with a number: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
+/// Selects singular or plural in English strings with a number: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
 class PluralTranslator : public QTranslator {
     Q_OBJECT
 
@@ -46,7 +46,7 @@ enum class Language : std::uint8_t { System, English, Chinese };
 [[nodiscard]] QString languageKey(Language language); ///< "system", "en" or "zh_CN", as stored in the settings.
 [[nodiscard]] std::optional<Language> languageFromKey(const QString& key);
 
-/// Sets the language of the application. There is one instance, on the GUI thread. Existing widgets keep their texts
+/// Sets the language of the application. There is one instance, on the GUI thread. Existing widgets keep their text
 /// until the main window recreates them after changed().
 class LanguageManager : public QObject {
     Q_OBJECT

@@ -16,7 +16,7 @@
 
 namespace bubblescope::gui {
 
-/// Translates a text into the app's language in code outside QObjects. Translations do not depend on the context.
+/// Translates a string into the app's language in code outside QObjects. Translations do not depend on the context.
 [[nodiscard]] inline QString tr(const char* text, const char* note = nullptr, int count = -1) {
     return QCoreApplication::translate("", text, note, count);
 }
@@ -68,7 +68,7 @@ void setTimeStyle(const TimeStyle& style);
 /// ("{1}的{0}"). Returns English if the table does not contain the pattern.
 [[nodiscard]] QString translated(const Sentence& sentence);
 
-/// Translates an English text, such as an error or a finding from another process. Searches the table for a matching
+/// Translates an English string, such as an error or a finding from another process. Searches the table for a matching
 /// pattern; if several match, uses the pattern with the most literal characters.
 [[nodiscard]] QString translatedText(const std::string& english);
 

@@ -21,7 +21,7 @@ public:
     LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes,
             QWidget* parent = nullptr);
 
-    /// The displayed texts, from left to right.
+    /// The displayed strings, from left to right.
     [[nodiscard]] QString text() const;
 
 signals:

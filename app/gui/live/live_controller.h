@@ -36,11 +36,11 @@ public:
 
     [[nodiscard]] bool active() const { return active_; }
     [[nodiscard]] const LiveTarget& target() const { return target_; }
-    /// The latest snapshot; null before the first. Remains after the watch until another session is opened.
+    /// The latest snapshot; null before the first. Kept after the watch ends, until another session is opened.
     [[nodiscard]] const LiveSnapshotPtr& snapshot() const { return snapshot_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);
-    /// While parked, the views may show another session without ending the watch, and they receive no snapshots.
+    /// While parked, the views receive no snapshots and may show another session without ending the watch.
     void setParked(bool parked);
     [[nodiscard]] bool parked() const { return parked_; }
     /// Content for the views of the watched run: snapshot(), or null while parked.

@@ -56,7 +56,7 @@ struct LiveSnapshot {
     live::CheckCounts checks;
     RecordLatency latency;
     bool ended = false;                ///< true if all ranks have ended or are lost
-    bool captured = false;             ///< true if a job that does not use our library is recorded
+    bool captured = false;             ///< true if the recorded job does not use our library
     std::string address;               ///< address that the receiver listens on; empty = none
     std::size_t senders = 0;           ///< number of senders connected to that address
     std::vector<std::string> problems; ///< such as files that cannot be read
@@ -75,7 +75,7 @@ struct LiveTarget {
     bool insecure = false; ///< true if other machines may send data without TLS
     QString certificate;   ///< PEM files of the certificate and its key; empty = no encryption
     QString key;
-    QString keep; ///< folder for received traces of recorded jobs; empty = deleted after the watch
+    QString keep; ///< folder for received traces of recorded jobs; if empty, they are deleted after the watch
     TimeNs patience{std::chrono::seconds(10)}; ///< same meaning as in `bubblescope monitor`
 
     /// Names of the folders, and the address.
@@ -83,7 +83,7 @@ struct LiveTarget {
     friend bool operator==(const LiveTarget&, const LiveTarget&) = default;
 };
 
-/// Folders in which the watched run is stored permanently; none for runs received over the network but not stored.
+/// Folders in which the watched run is stored permanently; none if it is received over the network and not stored.
 [[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& snapshot);
 
 /// Reads the records of a run and creates snapshots from them with the same analyzer as `monitor`. Each call performs a
@@ -98,7 +98,7 @@ public:
     /// A monotonic clock, by default CLOCK_MONOTONIC; tests use a different one.
     using Clock = std::function<TimeNs()>;
 
-    /// Errors: Usage if the target is empty or has an invalid address, Input if a folder and its parent do not exist,
+    /// Errors: Usage if the target is empty or has an invalid address, Input if neither a folder nor its parent exists,
     /// Run if a system call fails.
     [[nodiscard]] static Result<std::shared_ptr<LiveFeed>> open(const LiveTarget& target, Clock clock = {});
 

@@ -46,7 +46,7 @@ public:
 signals:
     /// Emitted when running() or stopping() has changed.
     void changed();
-    /// `error_output` is the end of the process's output on stderr.
+    /// `error_output` is the tail of the process's output on stderr.
     void ended(bool succeeded, const QString& error_output);
 
 private:

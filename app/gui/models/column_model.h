@@ -29,13 +29,13 @@ protected:
         QString tip = {};
     };
 
-    /// Columns in the current language. Their number and alignment may change only with forgetColumns().
+    /// Columns in the current language. After a change of their number or alignment, call forgetColumns().
     [[nodiscard]] virtual std::vector<Column> columns() const = 0;
     [[nodiscard]] virtual std::size_t rows() const = 0;
     /// Value of a cell for any role except the alignment.
     [[nodiscard]] virtual QVariant cell(std::size_t row, int column, int role) const = 0;
 
-    /// Returns nanoseconds for kSortRole, and otherwise a text.
+    /// Returns nanoseconds for kSortRole, and text for other roles.
     [[nodiscard]] static QVariant timeCell(TimeNs time, int role);
     /// Notifies views that the rows have changed but that their number has not.
     void touchRows(int first = 0);
@@ -45,7 +45,7 @@ private:
     [[nodiscard]] const std::vector<int>& alignments() const;
 
     /// Alignment of each column, cached on the first request: sorting needs the number of columns for each comparison,
-    /// and painting needs the alignment of each cell, but columns() translates all titles.
+    /// and painting needs the alignment of each cell, but each call of columns() translates all titles.
     mutable std::vector<int> alignments_;
 };
 

@@ -41,8 +41,8 @@ struct ActivityComparison {
 };
 using ActivityComparisonPtr = std::shared_ptr<const ActivityComparison>;
 
-/// Loads the other trace and compares the activity of the devices. For worker threads. Errors: those of the loader, and
-/// Usage if one of the traces has a pipeline or no device activity.
+/// Loads the other trace and compares their device activity. For worker threads. Errors: those of the loader, and Usage
+/// if one of the traces has a pipeline or no device activity.
 [[nodiscard]] Result<ActivityComparisonPtr> compareActivityWith(SessionPtr before, const RunLoader& loader,
                                                                 const std::vector<std::filesystem::path>& paths,
                                                                 JobControl& control);

@@ -86,7 +86,7 @@ private:
 
 /// Attribution of a bubble; none if no recorded wait explains the bubble or if the diagnosis is not yet available.
 [[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
-/// Text such as "B3 of rank 2 took 5 ms longer than is usual there". Requires the diagnosis of the step.
+/// Text such as "B3 of rank 2 took 5 ms longer than usual for its stage". Requires the diagnosis of the step.
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

@@ -109,7 +109,7 @@ public:
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
     /// Numbers of the replicas, ascending but not necessarily consecutive.
     [[nodiscard]] const std::vector<int>& replicas() const { return replicas_; }
-    /// Line of a rank in a step, given by its index in Run::steps; −1 if there is none.
+    /// Line of a rank in the step with this index in Run::steps; −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
     /// Line of a rank in the replica with this number.
@@ -144,7 +144,7 @@ private:
     TimeRange extent_;
 };
 
-/// Kind of the items that the spans of a lane refer to.
+/// Kind of item that the spans of a lane refer to.
 [[nodiscard]] constexpr ItemKind itemKind(LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return ItemKind::Op;
@@ -167,7 +167,7 @@ public:
     Overview(const TimeRange& extent, const std::vector<float>& busy);
 
     struct Bin {
-        float busy = 0;   ///< fraction of the time that ops cover, for all ranks
+        float busy = 0;   ///< fraction of all ranks' time that ops cover
         float bubble = 0; ///< fraction of the time in bubbles within steps; the rest is between steps
     };
     [[nodiscard]] const TimeRange& extent() const { return extent_; }

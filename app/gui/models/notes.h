@@ -76,7 +76,7 @@ private:
     int current_ = -1;
 };
 
-/// Table model of a NoteStore; the texts can be edited.
+/// Table model of a NoteStore; the text of notes is editable.
 class NotesModel : public ColumnModel {
     Q_OBJECT
 

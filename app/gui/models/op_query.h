@@ -50,18 +50,18 @@ struct OpQuery {
     [[nodiscard]] bool wants(QueryKind kind) const { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };
 
-/// True if the text is a query, which contains a condition such as "rank=3" or starts with a kind such as "B" or
-/// "bubble". Other texts are names to search for.
+/// True if the text is a query, that is, contains a condition such as "rank=3" or starts with a kind such as "B" or
+/// "bubble". Any other text is a name to search for.
 [[nodiscard]] bool looksLikeQuery(std::string_view text);
 
-/// Scope of a query. Traces without a pipeline use Slices, for which words such as "wait" are parts of names.
+/// Scope of a query. Slices is for traces without a pipeline; words such as "wait" are then parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
-/// Parses words separated by blanks, which must all hold:
+/// Parses conditions separated by spaces, all of which must hold:
 ///   F, B (whole, or for the input), I, W, O, op, bubble, send, receive, wait, collective, check, kernel
 ///   F3.1                                         one op
 ///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"
-///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
+///   dur, start with <, <=, > or >=               a time: "20ms"; start is relative to the start of the step
 ///   name=TEXT, or a word on its own              a part of a slice's name
 /// Several kinds are combined: "send receive". Case does not matter. Errors: Usage, naming the invalid word.
 [[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text, QueryScope scope = QueryScope::All);

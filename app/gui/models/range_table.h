@@ -41,8 +41,8 @@ struct RangeTable {
     std::size_t lanes = 0;
 };
 
-/// Linear in the number of items that overlap the range. `tracks` selects the tracks of slices, in ascending order, and
-/// `only` selects a line; by default, all are included. Returns an incomplete table if a stop is requested. Any thread.
+/// Linear in the number of items that overlap the range. `tracks` (ascending) selects the tracks of slices, and `only`
+/// selects a line; by default, all are included. Returns an incomplete table if a stop is requested. Any thread.
 [[nodiscard]] RangeTable rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
                                     const std::vector<TrackId>& tracks = {}, std::stop_token stop = {},
                                     std::optional<int> only = {});

@@ -108,7 +108,7 @@ struct Session {
         return index < report.accounts.size() && knownDiagnosis(step) == nullptr && !diagnoses.failed(index);
     }
 
-    /// The following functions require an item of the kind in their name, from this session.
+    /// The following functions require an item from this session, of the kind in their name.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
@@ -201,7 +201,7 @@ void setFindingThresholds(const Thresholds& thresholds);
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                              JobControl& control, const Taught& taught = {});
 
-/// Converts an interval that was visible in a preview to an interval of the complete trace, with the clock of
+/// Converts an interval that was visible in a preview to an interval of the complete trace, on the clock of
 /// Trace::originInFile(). None if the interval and the trace do not overlap.
 [[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
 

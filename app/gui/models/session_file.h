@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 struct SavedTrace {
     std::vector<std::filesystem::path> files;   ///< files that were opened together
     std::vector<std::filesystem::path> compare; ///< files of the run for comparison; empty = none
-    ViewSnapshot view;                          ///< without reference and highlights, which are computed again
+    ViewSnapshot view;                          ///< without the reference and highlights, which are recomputed
     bool ideal = false;                         ///< true if the ideal step was shown
     Taught taught = {};                         ///< hints for finding the pipeline, if the user specified any
 };

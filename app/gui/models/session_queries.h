@@ -64,7 +64,7 @@ struct CounterLine {
 /// Item for a check, given by its index in CheckLog::checks. Empty if the check did not run in a step of the run.
 [[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
 
-/// Check that represents a cell of the coverage table: the first mismatch or, without mismatches, the latest completed
+/// Check that represents a cell of the coverage table: the first mismatch or, if there is none, the latest completed
 /// check. Empty if no check ran in a step of the run.
 [[nodiscard]] ItemRef checkOf(const Session& session, const CheckPlace& place, const CoverageMap::Column& column);
 

@@ -22,7 +22,7 @@ public:
     explicit SliceFlows(std::shared_ptr<const Trace> trace);
 
     [[nodiscard]] std::size_t size() const { return by_begin_.size(); }
-    /// Returns the arrow at an index in order of start time.
+    /// Returns the arrow with this index when sorted by start time.
     [[nodiscard]] SliceFlow operator[](std::size_t at) const { return flow(by_begin_[at]); }
     /// Index of the first arrow that starts at `time` or later.
     [[nodiscard]] std::size_t firstFrom(TimeNs time) const;

@@ -23,7 +23,7 @@ class VisibleRange : public QObject {
     Q_OBJECT
 
 public:
-    /// Minimum length of the range. Pixels of less than 0.1 ns would not show more detail.
+    /// Minimum length of the range. With less than 0.1 ns per pixel, no more detail would be visible.
     static constexpr TimeNs kMinLength{100};
 
     explicit VisibleRange(QObject* parent = nullptr) : QObject(parent) {}
@@ -138,7 +138,7 @@ public:
     void completeSession(SessionPtr session);
     /// Saves the view. restore() requires the session of the snapshot, ignores invalid parts, and clears the history.
     /// If the snapshot has no range, restore() shows the same range as setSession(). If the snapshot has no step,
-    /// restore() selects the step at the range.
+    /// restore() selects the step in that range.
     [[nodiscard]] ViewSnapshot snapshot() const;
     void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` the current step and zooms to it.
@@ -154,7 +154,7 @@ public:
     /// Sets the timeline that is drawn below the ops; null removes it. Removed with the session.
     void setReference(ReferenceOverlayPtr reference);
     [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
-    /// Shows a mixture of the observed step (0) and the reference (1).
+    /// Shows a blend of the observed step (0) and the reference (1).
     void setReferenceBlend(double blend);
     [[nodiscard]] double referenceBlend() const { return reference_blend_; }
     [[nodiscard]] const ReferenceOverlayPtr& shownReference() const { return shown_reference_; }

@@ -20,8 +20,8 @@ class FillWhenVisible;
 /// A part of a bar: a piece of the accounting, or nullopt for the wait for other replicas at the end of the step.
 using ShownPiece = std::optional<AccountPiece>;
 
-/// Chart of the time spent by the ranks: one bar per rank for the current step, or one bar per step for one rank or all
-/// ranks. A click on a piece highlights its intervals on the timeline.
+/// Chart of how the ranks spend their time: one bar per rank for the current step, or one bar per step for one rank or
+/// all ranks. A click on a piece highlights its intervals on the timeline.
 class AccountingPanel : public QWidget {
     Q_OBJECT
 

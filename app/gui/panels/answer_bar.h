@@ -14,15 +14,15 @@ class QLabel;
 namespace bubblescope::gui {
 
 /// Shows the answer for the open trace, with a line per statement of the headline and the gain from the suggested
-/// action. If there is space, the action has a separate line. A click on a line, or Enter, requests the evidence.
+/// action. If there is space, the action has its own line. A click on a line, or Enter, requests the evidence.
 class AnswerBar : public QFrame {
     Q_OBJECT
 
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies the answer. Without statements, the bar is hidden. `figures` are key figures to append to the verdict on
-    /// a trace without a pipeline.
+    /// Copies the answer. Hides the bar if there are no statements. `figures` are key figures to append to the verdict
+    /// on a trace without a pipeline.
     void show(const Answer& answer, const QString& figures = {});
     void clear();
     /// The lines as plain text.

@@ -6,7 +6,7 @@
 
 namespace bubblescope::gui {
 
-/// Lists the problems of a trace: damaged data, lost data, and guessed values.
+/// Lists the problems of a trace: corrupt data, lost data, and guessed values.
 class ProblemsPanel : public QTableView {
     Q_OBJECT
 

@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 [[nodiscard]] QString plainNumber(double value);
 
 /// Converts a table to text with headings: to CSV (RFC 4180) if the separator is a comma, or to tab-separated text for
-/// spreadsheets. Numeric columns contain plain numbers in one unit, which is part of the heading: "Costs a step (ms)".
+/// spreadsheets. Numeric columns contain plain numbers in one unit, which is part of the heading: "Cost per step (ms)".
 /// Times are exact if the model provides them in nanoseconds in Qt::UserRole.
 [[nodiscard]] QString tableText(const QAbstractItemModel& model, QChar separator);
 

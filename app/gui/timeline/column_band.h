@@ -21,7 +21,7 @@ public:
     /// pixels.
     void begin(PixelCanvas& pixels, int bottom, int columns);
     /// Sets the colour of columns from the bottom of the band up to `top` device pixels, replacing any previous colour;
-    /// clears them if `top` is 0. Pixels above do not change.
+    /// clears them if `top` is 0. Pixels above it do not change.
     void put(int begin, int end, int top, QRgb colour) {
         begin = std::max(begin, 0);
         end = std::min(end, columns_);

@@ -18,10 +18,10 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
     return role <= Role::Optimizer;
 }
 
-/// Distributes `pixels` over the parts of a column of `length` in proportion to their time, with the largest remainder
-/// method. All ops together receive at least one pixel if their time is not 0, as do
-/// all other parts together. That pixel is taken from time outside steps or, if
-/// there is none, from the part with the largest excess over its share.
+/// Distributes `pixels` over the parts of a column of `length` in proportion to their time, by the largest-remainder
+/// method. All ops together receive at least one pixel if their time is not 0, as do all other parts together. That
+/// pixel is taken from time outside steps or, if there is none, from the part with the largest excess over its
+/// share.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 

@@ -47,7 +47,7 @@ private:
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
-/// Draws strips, as many row names as fit, and in vector formats also the ops and bubbles of compact rows. For images,
+/// Draws strips, as many row names as fit, and, in vector formats, the ops and bubbles of compact rows. For images,
 /// RowPainter draws these ops and bubbles.
 class CompactRowPainter {
 public:

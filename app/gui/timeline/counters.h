@@ -73,7 +73,7 @@ struct CounterShape {
 /// The visible counter lanes. Linear in the number of visible values.
 [[nodiscard]] std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const CounterLanes& counters);
 
-/// A counter lane and a time, at a point of the plot.
+/// The counter lane and time at a point in the plot.
 struct CounterPlace {
     const CounterLane* lane = nullptr;
     TimeNs time{0};

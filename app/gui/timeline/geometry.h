@@ -44,8 +44,8 @@ struct RowExtras {
 };
 
 /// Positions of rows and lanes, in logical pixels from the top of the first row. Rows grow up to a maximum height to
-/// fill the view, or shrink down to a readable height. If the rows still do not fit, the view scrolls. If scrolling
-/// would require many screens, rows are compact instead: as thin as possible, with a single band for ops and bubbles.
+/// fill the view, or shrink down to a readable height. If the rows still do not fit, the view scrolls. If the rows
+/// would fill many screens, they are compact instead: as thin as possible, with a single band for ops and bubbles.
 ///
 /// Pinned rows come first and do not scroll: drawing and hit testing in the first stickyHeight() pixels of the view use
 /// a scroll position of 0.
@@ -155,7 +155,7 @@ struct TimelineShape {
 /// Total space between a label and the left and right edges.
 inline constexpr double kLabelPadding = 4;
 
-/// Returns the size of a text with one or two lines, in logical pixels.
+/// Returns the size of text with one or two lines, in logical pixels.
 using TextSize = std::function<QSizeF(const QString&)>;
 
 struct GeometryInput {
@@ -198,7 +198,7 @@ inline constexpr BandPart kCheckPart{0.25, 0.75};
 /// others. Empty if the item is not visible.
 [[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);
 
-/// Item at a point of the plot. Spans within `slack` pixels of the point also match, so that narrow spans can be hit.
+/// Item at a point in the plot. Spans within `slack` pixels of the point also match, so that narrow spans can be hit.
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
                               double x, double y, double slack = 2, bool replay = true);
 

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 /// Cached image of a view, without the parts that depend on the mouse and the selection. While the image is unchanged,
 /// only these parts have to be drawn on top of it.
 ///
-/// Copying a large image into the window takes a third of the time for a frame. An image that changes in every frame is
+/// Copying a large image into the window takes a third of the frame time. An image that changes in every frame is
 /// therefore painted directly into the memory of the window, and painted into the cache only when the same image is
 /// needed again. GUI thread only.
 class KeptPicture {
@@ -33,7 +33,7 @@ private:
 };
 
 /// Cached image of the row names. The names do not change while a view is zoomed or panned, and painting a full screen
-/// of text would take 10 % of the time for a frame. GUI thread only.
+/// of text would take 10 % of the frame time. GUI thread only.
 class KeptNames {
 public:
     /// `corner` is the top left corner of the column of names in a view, and `width` is the width of the column, in

@@ -78,7 +78,7 @@ private:
     int height_;
 };
 
-/// Cache for the layout of short texts in one font. Layout takes ten times as long as drawing, and consecutive frames
+/// Cache for the layout of short strings in one font. Layout takes ten times as long as drawing, and consecutive frames
 /// mostly draw the same names.
 class LabelCache {
 public:

@@ -122,7 +122,7 @@ private:
 /// Returns RawRows::all() for the input.
 [[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
-/// Slice at a point of the plot; the innermost if there are several in one row. Slices within `slack` pixels also
+/// Slice at a point in the plot; the innermost if there are several in one row. Slices within `slack` pixels also
 /// match.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 

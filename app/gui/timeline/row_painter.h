@@ -32,7 +32,7 @@ private:
     /// Calls `fill(rect, colour)` for rows, ticks and separators within these lines.
     template <class Fill>
     void layGround(const Lines& lines, const Fill& fill) const;
-    /// Data that is read by the threads that draw rows.
+    /// Data read by the threads that draw rows.
     struct Sources {
         FullRows full;
         StackRows compact;

@@ -39,7 +39,7 @@ protected:
     /// Rectangle in the viewport in which the rows are drawn.
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] TimeScale scale() const;
-    /// Size of a text in the font of the labels.
+    /// Size of text in the font of the labels.
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     /// Invalidates the cached image by assigning a new version, so that it is painted again.
     void invalidate();

@@ -40,7 +40,7 @@ public:
     void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
-    /// Item at a point of the viewport.
+    /// Item at a point in the viewport.
     [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
     /// True if the raw lanes of a line are shown.
     [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] std::vector<int> rowsInSight() const;
     /// Visible part of a row including its name, in viewport coordinates.
     [[nodiscard]] QRect rowRect(int row) const;
-    /// Draws the visible part without the effects of the mouse, for image files.
+    /// Draws the visible part without hover effects, for image files.
     void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
@@ -72,7 +72,7 @@ signals:
     void searchRequested();
     /// Requests the next (+1) or the previous (−1) search result.
     void hitRequested(int direction);
-    /// Emitted when the user requests a menu for the item at a point of the screen.
+    /// Emitted when the user requests a menu for the item at a point on the screen.
     void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
     /// Emitted when the user has selected a time range by dragging. The range is now ViewState::measured().
     void timeRangeChosen();
