@@ -59,7 +59,7 @@ enum {
 /* Verdict on a mismatch, determined by further repetitions. */
 enum {
     BUBBLESCOPE_AADIFF_OPEN = 0,      /* undecided */
-    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions here agree with each other and one of the first results */
+    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions here agree with each other and with a first result */
     BUBBLESCOPE_AADIFF_DEVICE = 2,    /* only this rank produces different results again: suspect the hardware */
     BUBBLESCOPE_AADIFF_EVERYWHERE = 3 /* results also differ on other ranks: the code is not deterministic */
 };

@@ -72,11 +72,11 @@ private:
 };
 
 /// Chooses the steps of a run in which checks run. Meant for runs in which the host queues work ahead of a device, so
-/// that the cost of checks shows only in step times. After the very first step, no step runs checks until
-/// bubble lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After
-/// that, checks run only so often that the mean step time exceeds that of steps without checks by at most a given
-/// share. At least every other step runs without checks, to measure bubble lengths. Steps with checks have numbers that
-/// are multiples of a power of two; see CheckCost. Not thread-safe.
+/// that the cost of checks shows only in step times. After the very first step, no step runs checks until bubble
+/// lengths are known (see MeasuredPlan). The next steps alternate between running and not running checks. After that,
+/// checks run only so often that they increase the mean step time by at most a given share. At least every other step
+/// runs without checks, to measure bubble lengths. Steps with checks have numbers that are multiples of a power of two;
+/// see CheckCost. Not thread-safe.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< number of steps until bubble lengths are known

@@ -80,7 +80,7 @@ public:
         bool records_digests = true; ///< record digests of first executions
     };
 
-    /// Error: Usage, if the configuration is impossible.
+    /// Error: Usage, if the configuration is invalid.
     [[nodiscard]] static Result<CheckSession> make(Config config);
 
     /// Excludes a layer whose ops of these kinds cannot be re-executed; call before a plan exists. Error: Usage.
@@ -116,7 +116,7 @@ public:
 
     /// Reports where the two executions of the latest mismatch differ.
     [[nodiscard]] Status setDifference(const TensorDifference& difference);
-    /// Reports the digests computed by repeating the op of the latest mismatch, see verdictOf().
+    /// Reports the digests computed by repeating the op of the latest mismatch (see verdictOf()).
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
 
     [[nodiscard]] const CheckSessionCounts& counts() const { return counts_; }

@@ -61,7 +61,7 @@ struct CheckCoverage {
     [[nodiscard]] std::int64_t unitsThatAre(Covered state) const;
     [[nodiscard]] const CheckCounts& of(CheckKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] CheckCounts all() const;
-    /// `replayed` divided by `work`: the probability of detecting a fault at a random point of the run's work.
+    /// `replayed` divided by `work`: the probability of detecting a fault at a random point in the run's work.
     [[nodiscard]] double replayedFraction() const;
 };
 

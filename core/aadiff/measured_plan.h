@@ -21,7 +21,7 @@ namespace bubblescope {
 /// cores, a waiting rank yields its core to another rank.
 ///
 /// The first steps only measure. From then on, a bubble's assumed length is the shortest of the recent ones at the same
-/// place, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
+/// position, and at most the time for which a core was free during the bubble. Each plan covers the next few steps. If
 /// there are fewer cores than ranks, some later steps measure again how long a core is free. If ops run on a device,
 /// bubbles are measured only in steps without checks. Not thread-safe; the caller supplies all times.
 class MeasuredPlan {
@@ -36,7 +36,7 @@ public:
     MeasuredPlan(const StepTimeline& step, const Schedule& schedule, Rank rank, PlanLimits limits, LayerTime time_of);
 
     /// Starts a step, in which planned checks run if `repeats` is true. Returns true only once: when the first plan
-    /// after the measurements is ready, see first().
+    /// after the measurements is ready (see first()).
     bool beginStep(bool repeats);
 
     /// True if the step only measures.
@@ -85,7 +85,7 @@ private:
     std::vector<std::size_t> index_; ///< index in the rank's list for each op of the timeline
     std::vector<Place> places_;      ///< by index in the rank's list; the last entry is the bubble after the last op
     BubbleForecast idle_;            ///< of bubbles, by place
-    BubbleForecast free_;            ///< parts of bubbles in which a core is free, by place
+    BubbleForecast free_;            ///< parts of bubbles in which a core is free, by position
     RankPlan plan_;
     std::optional<RankPlan> first_;
     std::vector<std::int64_t> last_checks_; ///< by unit

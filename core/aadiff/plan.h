@@ -122,8 +122,8 @@ struct AadiffPlan {
 };
 
 /// Chooses which ops to re-execute in which slots, without making any op wait: a check is placed only if it ends,
-/// including its margin, before the end of the slot. Units whose last check is the oldest come first. A step
-/// re-executes the same layer of the same op at most once, but may check the same unit again with another micro-batch.
+/// including its margin, before the end of the slot. Units whose last check is oldest come first. A step re-executes
+/// the same layer of the same op at most once, but may check the same unit again with another micro-batch.
 ///
 /// Checking a forward needs no extra memory while its activations exist, that is, until its backward. After that, and
 /// for backwards (B, I, W) that have run, the inputs must be kept. Weights change at the end of the step, so ops of the

@@ -28,9 +28,9 @@ struct AccountPiece {
 /// pairs, the intervals are those of the ops. A cause does not have intervals of its own, because it is the difference
 /// between two replays. For a cause, the intervals are the waits attributed to it and, for gaps and communication, also
 /// the ops that contain such times and the recorded waits for transfers. (Schedule: waits that would remain, at least
-/// in part, at typical times. Imbalance, jitter, communication, peer, replay, late starts: waits caused by an excess of
-/// this kind. Slowdown, order, unknown: waits that are longer than usual, although no op or transfer took longer.) May
-/// be empty if the cause acts on other ranks. Linear in the rank's ops and waits.
+/// in part, with typical op times. Imbalance, jitter, communication, peer, replay, late starts: waits caused by an
+/// excess of this kind. Slowdown, order, unknown: waits that are longer than usual, although no op or transfer took
+/// longer.) May be empty if the cause acts on other ranks. Linear in the rank's ops and waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

@@ -24,9 +24,9 @@ struct ExtractedFile {
 [[nodiscard]] std::filesystem::path extractName(const std::filesystem::path& name);
 
 /// Writes an extract of one trace file. This small Perfetto file gives recognition and analysis the same values as the
-/// raw slices, through the extractors of core/recognise/raw_trace.h. The file contains ops, transfers, marks, and the
-/// work of devices merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device
-/// work, and files whose extract would not be smaller. The rules for ops in `known_of` are applied in addition to the
+/// raw slices, through the extractors of core/recognise/raw_trace.h. The file contains ops, transfers, marks, and
+/// device work merged into busy spans. Some inputs are copied unchanged: extracts, Perfetto files without device work,
+/// and files whose extract would not be smaller. The rules for ops in `known_of` are applied in addition to the
 /// built-in rules, and the extract can be loaded with any of them. Rules for lanes and ranks apply too. An existing
 /// file is replaced when the new one is complete. Errors: as for readTraces(); Input if the extract cannot be written;
 /// Cancelled.

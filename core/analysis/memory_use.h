@@ -31,10 +31,10 @@ struct MemoryLine {
 
 struct MemoryUse {
     std::vector<RankMemoryUse> ranks; ///< by replica, then rank; only ranks with a separate file and a memory counter
-    /// Least-squares fit. None if there are fewer than three ranks, if all ranks store the activations of equally many
-    /// forwards, or if memory does not grow with their number.
+    /// Least-squares fit. None if there are fewer than three ranks, if all ranks store the activations of the same
+    /// number of forwards, or if memory does not grow with their number.
     std::optional<MemoryLine> line;
-    std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty without memory counters
+    std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty if there are no memory counters
 };
 
 /// The memory use of a run; `clocks` are those of the run. Empty if the trace has no memory counters or is not loaded.

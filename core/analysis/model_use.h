@@ -33,8 +33,8 @@ struct ModelUse {
     std::vector<double> rank_flops; ///< FLOPs per pipeline rank, summed over its replicas; all add up to step_flops
 
     [[nodiscard]] double of(TimeNs step) const;
-    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model, divided by those possible in
-    /// the time.
+    /// The utilisation of a rank's devices: FLOPs needed for the rank's part of the model, divided by the FLOPs
+    /// possible in that time.
     [[nodiscard]] double of(TimeNs step, std::size_t rank) const;
 };
 

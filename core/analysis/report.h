@@ -53,7 +53,7 @@ struct RunReport {
     std::variant<WholeRun, LatestSteps> covers;
     StepRequest request;     ///< as requested by the user
     StepSelection selection; ///< selected steps of the run, and the typical one
-    /// One per timeline of the run, also for steps outside the selection. Complete for the typical step, or for all
+    /// One per timeline of the run, including steps outside the selection. Complete for the typical step, or for all
     /// steps if requested; otherwise only totals (StepAnalysis::keepTotals()).
     std::vector<StepAnalysis> steps;
     std::vector<StepAccounting> accounts;           ///< accounting per step

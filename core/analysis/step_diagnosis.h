@@ -43,7 +43,7 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// Data of a run that is needed for the diagnosis of each step.
+/// Data of a run that the diagnosis of every step needs.
 struct StepStandards {
     UsualTimes usual;    ///< usual times in the steady steps
     Schedule plan;       ///< plannedOrder()

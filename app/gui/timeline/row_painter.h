@@ -16,7 +16,7 @@ class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Calls `beside` on this thread to draw outside the plot. If an image is drawn, other threads draw rows meanwhile.
+    /// Calls `beside` on this thread to draw outside the plot. Other threads draw the rows of an image meanwhile.
     void paint(const std::function<void()>& beside = [] {});
     /// Part of a bubble that ops do not cover, where the label is placed.
     [[nodiscard]] static TimelineShape clearOf(const TimelineShape& bubble, const std::vector<TimelineShape>& shapes);

@@ -37,7 +37,7 @@ constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedLi
 struct WaterfallStep {
     Cause cause = Cause::Schedule;
     TimeNs adds{0};    ///< time added on top of all earlier causes (the waterfall); these times add up to the wall time
-    TimeNs alone{0};   ///< time added to a step at typical times if this is the only cause
+    TimeNs alone{0};   ///< time added to a step with typical op times if this is the only cause
     TimeNs without{0}; ///< time that the step would save without this cause
 };
 

@@ -18,17 +18,17 @@ namespace bubblescope {
 /// Accounting, critical path, attribution and `whatif --if WORD=0` use the same parts (StepParts). The manual
 /// (accounting.md) derives these parts.
 enum class Cause : std::uint8_t {
-    Schedule,      ///< bubble of the planned order at typical op times without transfer times: the closed form, if
+    Schedule,      ///< bubble of the planned order for typical op times and no transfer times: the closed form, if
                    ///< any
     Imbalance,     ///< stages that usually take more or less time than the typical stage
-    Slowdown,      ///< all ops of the step took longer or shorter: clock rate, a noisy neighbour
-    Jitter,        ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
+    Slowdown,      ///< all ops of the step took more or less time than usual: clock rate, a noisy neighbour
+    Jitter,        ///< ops that took more or less time than usual on their stage, beyond the common slowdown
     Gaps,          ///< the device was idle within ops because the host launched too late
-    Communication, ///< transfers in progress, also during a delay, and collectives inside ops
+    Communication, ///< transfers in progress, including during a delay, and collectives inside ops
     Order,         ///< an order that differs from the planned one
     Peer,          ///< blocked in a send, receive or wait by a late peer, without a transfer in progress
     Replay,        ///< re-executed work that delayed ops
-    LateStart,     ///< ops that started later than possible without a recorded reason: host or launch bound
+    LateStart,     ///< ops that started later than possible without a recorded reason: host-bound or launch-bound
     Unknown,       ///< not explained by records: lost records, times below the clock error, contradictory clocks
 };
 inline constexpr std::size_t kCauseCount = 11;

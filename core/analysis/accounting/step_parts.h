@@ -28,8 +28,8 @@ struct OpParts {
 /// much to count as a slowdown of the step. Smaller differences are jitter.
 inline constexpr double kLeastSlowdown = 0.005;
 
-/// The times of a step's graph, split by cause. The times of every replay without a cause come from this class. Stores
-/// references to the objects passed to the constructor.
+/// The times of a step's graph, split by cause. The times of every replay that leaves out a cause come from this class.
+/// Stores references to the objects passed to the constructor.
 class StepParts {
 public:
     /// `usual` must belong to the step. Linear in units.
@@ -48,7 +48,7 @@ public:
     [[nodiscard]] const InputTimes* transfers(Causes causes) const {
         return causes[indexOf(Cause::Communication)] ? &observed_.graph.transfer : nullptr;
     }
-    /// The durations of units without gaps and exposed collectives.
+    /// The durations of units, excluding gaps and exposed collectives.
     [[nodiscard]] std::span<const TimeNs> onDevice() const { return onDeviceList(); }
     [[nodiscard]] std::span<const TimeNs> asObserved() const { return durations_; }
     [[nodiscard]] OpParts ofOp(std::size_t unit) const;

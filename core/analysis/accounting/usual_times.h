@@ -73,8 +73,8 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< typical time of this kind of op or pair: the median over all stages, at most the mean
-                            ///< over all stages
+        TimeNs typical{0};  ///< typical time of this kind of op or pair: the median over all stages, but at most the
+                            ///< mean over all stages
         TimeNs usual{0};    ///< usual time of this kind on this stage (and sequence slice)
         bool known = false; ///< true if both times are the same for all steps with this order of ops
     };

@@ -64,7 +64,7 @@ struct AnomalyKindInfo {
 /// How often a finding occurred in the steps of a run, and its total cost.
 struct Occurrence {
     std::int64_t cases = 1; ///< number of individual events: slow ops, departures, waits
-    int steps = 0;          ///< number of steps with a case; 0 for findings that are not about steps, such as damaged
+    int steps = 0;          ///< number of steps with a case; 0 for findings that are not about steps, such as corrupt
                             ///< files
     int of_steps = 0;       ///< number of examined steps
     int since_first = 0;    ///< number of examined steps, starting with the first that has a case

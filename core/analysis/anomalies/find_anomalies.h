@@ -26,7 +26,7 @@ struct AnomalyInput {
     const RunClocks& clocks;
     const Thresholds& limits;
     std::span<const std::int64_t> memory_estimate = {}; ///< estimated bytes per rank; empty if unknown
-    StepKnowledge known = {};                           ///< for replays of steps, see knownOf()
+    StepKnowledge known = {};                           ///< for replays of steps; see knownOf()
     std::span<const StepReplays> replays = {};          ///< re-executed work per step; empty if checks took no time
     const CheckCoverage* coverage = nullptr;            ///< null if the trace has no checks
     const SliceEvidence& slices;
@@ -83,7 +83,7 @@ void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomali
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
 /// Examines only ranks that are not stragglers and do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Returns the relative times of micro-batches for each step of the run, see microbatchLevels(); empty if all
+/// Returns the relative times of micro-batches for each step of the run (see microbatchLevels()); empty if all
 /// micro-batches take similar times.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
                                                                  Anomalies& found);

@@ -51,7 +51,7 @@ private:
 
 /// The durations of all ops of a run except optimizers, in groups of similar ones: same replica, rank, chunk and kind.
 /// The halves of a pair, which last as long as the pair, are separate kinds. 8 bytes per op, or 12 if an op takes
-/// longer than four seconds; linear in ops. Warm-up and outlying steps have samples too, but medians exclude them if
+/// longer than four seconds; linear in ops. Warm-up and outlier steps have samples too, but medians exclude them if
 /// other steps have similar ops.
 class OpSamples {
 public:
@@ -171,7 +171,7 @@ struct LinkKey {
 
 struct Transferred {
     std::size_t step = 0; ///< index into the run's steps
-    double time = 0;      ///< time in ns since both sides posted the transfer
+    double time = 0;      ///< duration in ns, from when both sides had posted the transfer
 };
 
 /// A receive whose recorded end is before the recorded start of its send.
@@ -198,7 +198,7 @@ private:
     void append(TransferSamples&& others);
 };
 
-/// Computes the time that a step would save with other times, with the same replay as accounting and attribution.
+/// Computes how much time a step would save with other times, using the same replay as accounting and attribution.
 class StepCosts {
 public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});

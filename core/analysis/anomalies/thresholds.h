@@ -51,7 +51,7 @@ struct ThresholdInfo {
 /// The only table of thresholds, used for the manual, the command line and the code.
 [[nodiscard]] std::span<const ThresholdInfo> thresholdTable();
 
-/// Sets a threshold by name. Errors: Usage for unknown names and values outside of the allowed range.
+/// Sets a threshold by name. Errors: Usage for unknown names and values outside the allowed range.
 [[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view name, double value);
 
 /// Parses "NAME=VALUE" and sets it. Errors: Usage.

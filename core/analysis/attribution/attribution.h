@@ -18,7 +18,7 @@ namespace bubblescope {
 enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than usual on its stage
-    SlowLink,  ///< a transfer took longer than typical
+    SlowLink,  ///< a transfer took longer than is typical
     // An op started later than possible. Kinds of late starts, by what was recorded during the delay (DelayParts):
     InTransfer, ///< the rank had a transfer in progress
     Blocked,    ///< the rank was in a send, receive or wait without a transfer in progress
@@ -100,7 +100,7 @@ public:
     explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
         resizeLarge(packed_, begin_.back());
     }
-    /// AttributedBubble::rank is derived from the place. Several threads may set different places.
+    /// AttributedBubble::rank is derived from the index. Several threads may set different entries.
     void set(std::size_t place, const AttributedBubble& bubble);
     /// Attributes all waits to the schedule.
     void acquit();
@@ -174,9 +174,9 @@ struct StepAttribution {
 inline constexpr std::size_t kMaxRootCauses = 6;
 
 /// Follows each wait back along the chain of latest predecessors to where this chain meets the rank's own chain. The
-/// units and transfers after that point caused the wait. The wait's length beyond that at typical times is divided
-/// among these in proportion to their excess. Linear in units, apart from the logarithmic search for the meeting point.
-/// `observed`, `replay` and `usual` must belong to the step.
+/// units and transfers after that point caused the wait. The part of the wait that exceeds its length at typical times
+/// is divided among these in proportion to their excess. Linear in units, apart from the logarithmic search for the
+/// meeting point. `observed`, `replay` and `usual` must belong to the step.
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 

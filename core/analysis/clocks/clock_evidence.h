@@ -92,7 +92,7 @@ void addCollectives(const std::vector<MatchedCollective>& collectives, const std
 using FileInstants = std::map<std::int64_t, std::int64_t>;
 inline constexpr std::string_view kInstantsKey = "instants of ops";
 
-// Serialization in extracts, see core/recognise/extract_values.h.
+// Serialization in extracts; see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, RecordedHost& value) {
     auto& [name, clock] = value;

@@ -53,7 +53,7 @@ struct RunClocks {
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< clock exchanges performed and recorded by the run
     TimeNs residual{0};           ///< amount by which events contradict each other, whatever the offsets
-    TimeNs moved{0};              ///< largest correction of a time stamp
+    TimeNs moved{0};              ///< largest correction of a timestamp
     std::vector<RankClock> ranks; ///< by replica, then rank
 
     /// Maximum error between the clocks of two ranks in one step. Smaller time differences are meaningless.

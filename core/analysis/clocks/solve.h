@@ -16,7 +16,7 @@ struct Precedence {
     TimeNs after{0};
 };
 
-/// Two events that happened at nearly the same time, such as two ends of one collective.
+/// Two events that happened at nearly the same time, such as the ends of one collective on two ranks.
 struct Coincidence {
     int first_clock = 0;
     int second_clock = 0;
@@ -32,7 +32,7 @@ struct ClockLimits {
                                   ///< machines do not
 };
 
-/// The offset of a clock after the clock was set, see solveSteppedClocks().
+/// The offset of a clock after the clock was set; see solveSteppedClocks().
 struct ClockSpan {
     TimeNs from{0};   ///< start on the clock itself; if the clock showed a time twice, its first occurrence counts
     TimeNs within{0}; ///< uncertainty: the clock was set at `from` plus or minus this time
@@ -46,7 +46,7 @@ struct ClockFit {
     TimeNs origin{0};               ///< time on the reference clock for which `offset` is valid
     TimeNs offset{0};               ///< time shown by the clock minus time shown by the reference
     double drift = 0;               ///< nanoseconds gained per nanosecond; 0 if a constant offset explains the events
-    TimeNs bound{0};                ///< maximum error of the difference from the reference, at any time of the events
+    TimeNs bound{0};                ///< maximum error of the difference from the reference, at the time of any event
     TimeNs residual{0};             ///< amount by which the group's events contradict each other, whatever the
                                     ///< offsets
     std::vector<ClockSpan> later{}; ///< spans after the clock was set, sorted by `from`

@@ -26,7 +26,7 @@ struct Change {
     MeasureKey key;
     TimeNs a{0}; ///< median over the first run's steps; for a single op, the excess over similar ops
     TimeNs b{0};
-    TimeNs shift{0}; ///< typical difference B - A, see estimateShift()
+    TimeNs shift{0}; ///< typical difference B - A; see estimateShift()
     TimeNs low{0};   ///< lower end of the 95 % interval
     TimeNs high{0};
     TimeNs per_step{0}; ///< shift multiplied by the number of occurrences per step

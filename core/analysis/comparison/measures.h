@@ -23,7 +23,7 @@ enum class Subject : std::uint8_t {
     Op,         ///< time of a single op minus the median of its group
 };
 
-/// A rank's phases, see findPhases().
+/// A rank's phases; see findPhases().
 enum class Phase : std::uint8_t { WarmUp, Steady, CoolDown };
 
 /// Identifies a measure. Fields not needed for a subject keep their defaults.
@@ -69,7 +69,7 @@ struct MeasuredPart {
 };
 
 /// The parts of a step that a measure covers: its ops, bubbles or sends, sorted by rank and start. Empty for the step
-/// itself. `bubbles` must be those of the step, see findBubbles(). Linear in ops, bubbles and spans.
+/// itself. `bubbles` must be those of the step; see findBubbles(). Linear in ops, bubbles and spans.
 [[nodiscard]] std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
                                                 std::span<const std::vector<Bubble>> bubbles);
 

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-// The work of devices in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers
-// can be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
+// The device work in a trace, with or without a pipeline. Terms are those of HolisticTraceAnalysis, so that numbers can
+// be compared. Compute is time with at least one kernel that does not transfer data between ranks. Communication is
 // time with at least one kernel that does transfer data between ranks (core/recognise/communication.h). Memory is time
-// with at least one copy or memset. Between its first and its last work, a device that runs none of these is idle.
+// with at least one copy or memset. Between its first and last piece of work, a device that runs none of these is idle.
 // Unlike in HolisticTraceAnalysis, synchronisation is not work.
 namespace bubblescope {
 
@@ -23,7 +23,7 @@ namespace bubblescope {
 struct IdleTimes {
     TimeNs host{0};  ///< the host launched the next work after the previous work had ended
     TimeNs gaps{0};  ///< shorter than kShortGap: time that the device needs between kernels
-    TimeNs other{0}; ///< the launch was in time or is unknown: waits for events, other streams or other devices
+    TimeNs other{0}; ///< the launch was early enough or is unknown: waits for events, other streams or other devices
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
@@ -123,7 +123,7 @@ struct FileActivity {
     std::vector<StepActivity> steps; ///< steps marked by the profiler or framework, by start
 };
 
-/// One entry per file. O(n log n) in the slices of devices.
+/// One entry per file. O(n log n) in the number of device slices.
 [[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
 inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 
@@ -138,7 +138,7 @@ inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 /// The transfers of several devices, merged, sorted by total time, longest first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
-// Serialization in extracts, see core/recognise/extract_values.h.
+// Serialization in extracts; see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, IdleTimes& value) {
     auto& [host, gaps, other] = value;

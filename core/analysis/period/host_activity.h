@@ -20,7 +20,7 @@ struct BusySpans {
     std::vector<TimeInterval> busy;
 };
 
-/// The part of an interval that the spans cover. Logarithmic in all spans, and linear in those inside the interval.
+/// The part of an interval that the spans cover. Logarithmic in all spans, linear in those inside the interval.
 [[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
 
 /// The activities of a host other than launching ops.
@@ -50,14 +50,14 @@ using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
 
 /// The activity named by a slice; none for most slices. Recognises names in PyTorch's profiler (enumerate(DataLoader),
 /// Optimizer.step), timers of Megatron-LM (batch-generator), instructions of DeepSpeed (LoadMicroBatch, OptimizerStep),
-/// Python's garbage collector, and usual names in training loops.
+/// Python's garbage collector, and common names in training loops.
 [[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
 
 /// Recognises activities by slice names.
 [[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
 inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
 
-// Serialization in extracts, see core/recognise/extract_values.h. Stores the first start, then gaps and lengths, which
+// Serialization in extracts; see core/recognise/extract_values.h. Stores the first start, then gaps and lengths, which
 // are small numbers.
 void fields(WireWriter& wire, const BusySpans& value);
 void fields(WireReader& wire, BusySpans& value);

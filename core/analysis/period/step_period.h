@@ -14,7 +14,7 @@
 // the step, the time between the two steps, and occasionally the additional time of a long step or gap.
 namespace bubblescope {
 
-/// The time between the pipelines of two consecutive step numbers, over all replicas.
+/// The time between the pipelines of two consecutive steps, over all replicas.
 struct StepGap {
     std::size_t timeline = 0; ///< longest timeline of the earlier step, as an index into the run's steps
     TimeInterval time;        ///< empty if the next step starts before this one ends
@@ -44,7 +44,7 @@ struct BetweenSteps {
 
 /// The average time that a step takes in a job: period() = step + between + rare, exact to the nanosecond.
 struct StepPeriod {
-    /// Number of measured periods; without consecutive steps, all fields are 0.
+    /// Number of measured periods; if no steps are consecutive, all fields are 0.
     std::size_t periods = 0;
     TimeNs step{0};    ///< time of the typical step
     TimeNs between{0}; ///< median time between steps; negative if they overlap

@@ -58,7 +58,7 @@ private:
     std::span<const double> values_;
     std::size_t begin_ = 0;
     const ChangeLimits& limits_;
-    std::vector<double> before_; ///< median of the values before each place; NaN if not computed yet
+    std::vector<double> before_; ///< median of the values before each position; NaN if not computed yet
     std::size_t after_from_ = 0;
     RunningMedian after_; ///< median of the values from `after_from_` on
 };

@@ -72,7 +72,7 @@ public:
 private:
     struct Known {
         LoggedFinding told;
-        Anomaly worst;         ///< most expensive form over the complete run, see ofRun()
+        Anomaly worst;         ///< most expensive form over the complete run; see ofRun()
         std::size_t order = 0; ///< order of first occurrence
         bool open = false;
         int newest = -1;     ///< last step with a case

@@ -50,7 +50,7 @@ struct WindowLimits {
 /// in the window. If the run has one window, all data of its steps is kept. Otherwise, the ops of steps are dropped
 /// when the next window is read. The remaining data has a fixed size per rank, so memory use is bounded by the size of
 /// the windows. Some of the first steps are kept and compared with every window, so that slow changes can be detected.
-/// Findings at one place in several windows are merged (FindingsLog). At the end, findings about the complete run, such
+/// Findings that recur in several windows are merged (FindingsLog). At the end, findings about the complete run, such
 /// as a change of the step time, are derived from all steps. Each window has a candidate for the typical step; the one
 /// closest to the median keeps its ops and its diagnosis. Stage medians are the medians of the windows' medians.
 ///

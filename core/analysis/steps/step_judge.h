@@ -37,7 +37,7 @@ struct JudgedSteps {
 /// Analyses the steps of a run one after another. Steps with the same order share work. Not thread-safe.
 class StepJudge {
 public:
-    /// `schedule` is that of the run and must outlive this object.
+    /// `schedule` must be the run's schedule and outlive this object.
     explicit StepJudge(const Schedule& schedule) : analyzer_(schedule) {}
 
     /// Continues as if this step were the most recently analysed one.
