@@ -33,7 +33,7 @@ public:
         int stop = -1;   ///< descriptor that becomes readable to end the wait; unsent data then stays in the folder
     };
     /// Must be called when the job has ended. Sends the remaining data, and prints the remaining amount to stderr if
-    /// sending takes long. Error: Run, if some data did not arrive.
+    /// this takes a long time. Error: Run, if some data did not arrive.
     [[nodiscard]] Status finish(const Wait& wait);
 
 private:

@@ -12,8 +12,8 @@ namespace bubblescope::cli {
 inline constexpr std::size_t kHelpLines = 40;
 inline constexpr std::size_t kHelpColumns = 100;
 
-/// Help of a command: purpose, usage, examples, and the options by group (with `all`, including rare ones). Help of the
-/// program: the list of commands. `width` is the maximum line length; it is clamped to the range from 40 to
+/// Help of a command: purpose, usage, examples, and the options by group (including rare ones if `all` is set). Help of
+/// the program: the list of commands. `width` is the maximum line length; it is clamped to the range from 40 to
 /// kHelpColumns.
 [[nodiscard]] std::string helpText(const CommandInfo& command, bool all, std::size_t width = kHelpColumns);
 

@@ -19,7 +19,7 @@ void addNameOptions(Command command, RecogniseRequest& request);
 /// Adds the options above and the schedule options; the sizes may be omitted.
 void addRecogniseOptions(Command command, RecogniseRequest& request);
 
-/// Loads a run from files and shows the progress. If the files contain no pipeline, first prints the problems found in
+/// Loads a run from files and shows progress. If the files contain no pipeline, first prints the problems found in
 /// them, which may have caused the error.
 [[nodiscard]] Result<Run> loadWatched(const std::vector<std::string>& files, const LoadOptions& known_of);
 

@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 /// Exit code of the program when it runs out of memory. Once a job has been recorded, this is the job's exit code.
 inline std::atomic<int> no_memory_exit_code{exitCode(ErrorKind::Input)};
 
-/// Prints an error about exhausted memory without allocating memory.
+/// Prints an out-of-memory error without allocating memory.
 inline void printNoMemory() noexcept {
     constexpr std::string_view kText =
         "bubblescope: not enough memory\n"

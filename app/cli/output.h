@@ -22,7 +22,7 @@ void printText(std::string_view text);
 void printError(std::string_view text);
 void printError(const Error& error);
 
-/// Text of a problem, such as "file, byte 12: events are left out (3 times)".
+/// Text of a problem, such as "file, byte 12: skipped events without a usable time (3 times)".
 [[nodiscard]] std::string problemText(const Diagnostic& problem);
 /// Prints data problems to stderr.
 void printProblems(const std::vector<Diagnostic>& problems);

@@ -30,7 +30,7 @@ planComparison(const Comparison& comparison, const CostModel& times, const runti
 [[nodiscard]] std::vector<std::string> foldersOf(const std::vector<runtime::RunConfig>& configs,
                                                  const std::string& out);
 
-/// Performs the runs and records each of them in its folder. `team` has the same meaning as in recordRun().
+/// Performs the runs and records each of them in its own folder. `team` has the same meaning as in recordRun().
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
                                                          const std::vector<std::string>& folders, ProcessTeam* team);
 

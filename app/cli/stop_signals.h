@@ -45,7 +45,7 @@ private:
 };
 
 /// While an object of this class exists, the first SIGINT or SIGTERM prints a message and requests that the run end
-/// after the current step. A second signal ends the process immediately. The object must be created before any thread
+/// after the current step. A second signal ends the process immediately. Create the object before starting any thread
 /// that must not receive the signals.
 class EndOnSignal {
 public:

@@ -8,7 +8,7 @@
 #include <memory>
 
 // Exports tables through the Arrow PyCapsule interface:
-// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Columns are exported without a copy.
+// https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Columns are exported without copying.
 // The consumer of a column keeps the table alive.
 namespace bubblescope::python {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-// The 64-bit digest that is used by checks and by comparisons of runs. It is part of the file format and the C
-// interface, so it must never change. It is also compiled by nvcc and therefore limited to C++17.
+// The 64-bit digest used by checks and run comparisons. It is part of the file format and the C interface, so it must
+// never change. It is also compiled by nvcc and therefore limited to C++17.
 
 /// Reads a buffer of n bytes as little-endian 64-bit words w_0, w_1, …, the last one padded with zeros. With
 ///

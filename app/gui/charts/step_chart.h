@@ -116,7 +116,7 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Curves without values, from which the charts of runs are created.
+    /// Empty curves from which the charts of runs are created.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
     /// Loss and tokens per second, given the step durations `walls` in nanoseconds. Omits curves without known values.

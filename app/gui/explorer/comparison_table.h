@@ -25,7 +25,7 @@ public:
     void keepShown();
     /// Replaces all rows except the first.
     void setOthers(const std::vector<ExplorerResult>& results);
-    /// True if times, limits or transfers of the row differ from the first row.
+    /// True if times, limits or transfers of the row differ from those in the first row.
     [[nodiscard]] bool differs(int row) const;
 
 private:

@@ -36,7 +36,7 @@ struct ExplorerResult {
     SessionPtr session; ///< session with a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in units of half the activations of a forward op
-    std::int64_t peak = 0;                        ///< highest peak of all ranks, in the same unit
+    std::int64_t peak = 0;                        ///< highest peak among all ranks, in the same unit
     std::string csv;                              ///< in PyTorch's format; empty if the format cannot express the order
     std::string no_csv;                           ///< reason why there is no CSV
     Sentence hang; ///< cycle of waits if the order deadlocks; the step is then simulated without queues
@@ -64,7 +64,7 @@ public:
         std::optional<ExplorerResult> better; ///< an order shorter than the one from the previous take(), if any
     };
     void put(State state);
-    /// Returns nothing unless put() was called since the last take().
+    /// Returns nothing unless put() has been called since the last take().
     [[nodiscard]] std::optional<State> take();
 
 private:

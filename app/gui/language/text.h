@@ -23,7 +23,7 @@ namespace bubblescope::gui {
 
 /// Formats numbers for people, in the user's locale.
 
-/// The user's preferences for the format of times in this process. Any thread may read these preferences.
+/// The user's preferences for formatting times in this process. Any thread may read these preferences.
 struct TimeStyle {
     static constexpr int kFewestDigits = 2;
     static constexpr int kMostDigits = 6;

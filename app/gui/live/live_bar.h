@@ -26,7 +26,7 @@ public:
 
 signals:
     void alertChosen();
-    /// Emitted when the user requests to open everything recorded so far.
+    /// Emitted when the user asks to open everything recorded so far.
     void openRequested();
 
 protected:

@@ -36,8 +36,8 @@ struct StackTree {
 [[nodiscard]] StackTree stackTree(const Session& session, const TimeRange& range, const std::vector<TrackId>& tracks,
                                   std::stop_token stop = {});
 
-/// Callers and callees of a name, with the time of the calls. Without a name: all names with their times. Sorted by
-/// total time, descending. Recursive calls count only once.
+/// Callers and callees of a name, with the time of the calls. If no name is given, all names with their times. Sorted
+/// by total time, descending. Recursive calls count only once.
 struct CallTables {
     std::vector<RangeRow> callers;
     std::vector<RangeRow> callees;

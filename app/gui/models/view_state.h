@@ -125,7 +125,7 @@ public:
     void setStepShownFirst(StepShownFirst which) { step_shown_first_ = which; }
     [[nodiscard]] VisibleRange& range() { return range_; }
     [[nodiscard]] const ItemRef& selection() const { return selection_; }
-    /// Index in Run::steps; −1 without steps.
+    /// Index in Run::steps; −1 if there are no steps.
     [[nodiscard]] int step() const { return step_; }
 
     /// Shows the typical step, or the complete trace if it has no steps. Null clears the views.
@@ -211,7 +211,7 @@ signals:
     void modelChanged();
     /// Emitted when canUndo() or canRedo() may have changed.
     void historyChanged();
-    /// Emitted when a diagnosis was computed or has failed. After a failure, Session::knownDiagnosis() is null.
+    /// Emitted when a diagnosis has been computed or has failed. After a failure, Session::knownDiagnosis() is null.
     void diagnosisMade(int step);
     /// Requests that views scroll to this rank.
     void rankRequested(int rank);

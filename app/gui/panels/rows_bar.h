@@ -23,7 +23,7 @@ public:
     void open();
 
 signals:
-    /// Emitted when the bar was closed.
+    /// Emitted when the bar has been closed.
     void closed();
 
 protected:

@@ -8,8 +8,8 @@ namespace bubblescope::gui {
 class FillWhenVisible;
 
 /// Chart of the wall time and bubble rate of all steps, with marks at detected changes. Thick curves show the slowest
-/// replica, thin curves each replica. Without a pipeline, the chart shows compute, exposed communication and idle time
-/// of the steps in the files. A click shows a step on the timeline; dragging shows a range.
+/// replica, thin curves each replica. If there is no pipeline, the chart shows compute, exposed communication and idle
+/// time of the steps in the files. A click shows a step on the timeline; dragging shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT
 

@@ -39,8 +39,8 @@ struct WhatIfModel {
 };
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
-/// Predicts the step time with the selected changes. Without changes, the panel lists the changes with the largest
-/// gain. With changes, the panel shows the result, and draws the predicted step as a reference on the timeline.
+/// Predicts the step time with the selected changes. If no changes are selected, the panel lists the changes with the
+/// largest gain. With changes, the panel shows the result, and draws the predicted step as a reference on the timeline.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 

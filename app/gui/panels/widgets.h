@@ -128,7 +128,7 @@ void addAll(Box& box, std::initializer_list<QWidget*> widgets) {
 /// columns.
 void fillWithColumn(QTableView& table, int column, int least);
 
-/// Applies the common style of tables: large cells, no grid, selection by row.
+/// Applies the common table style: large cells, no grid, selection by row.
 void styleTable(QTableView& table);
 
 } // namespace bubblescope::gui

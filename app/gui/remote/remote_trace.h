@@ -18,7 +18,7 @@ struct RemoteAddress {
     QString path;
 
     [[nodiscard]] static bool matches(const QString& text) { return text.startsWith(QLatin1String("ssh://")); }
-    /// Errors: Usage if a part is missing or looks like an option of ssh.
+    /// Errors: Usage if a part is missing or looks like an ssh option.
     [[nodiscard]] static Result<RemoteAddress> parse(const QString& text);
 };
 

@@ -13,7 +13,7 @@
 
 class QPainter;
 
-/// Drawing functions shared by all timelines, with or without a pipeline. Coordinates are those of the painter.
+/// Drawing functions shared by all timelines, with or without a pipeline. Coordinates are the painter's.
 
 namespace bubblescope::gui {
 

@@ -19,9 +19,9 @@ namespace bubblescope::gui {
 /// needed again. GUI thread only.
 class KeptPicture {
 public:
-    /// Draws the image at the painter's origin. `version` must be different for different content. `whole` is true if
-    /// no part of the image is clipped. If the image has to be painted, `paint` is called and must fill an image of the
-    /// given size and pixel ratio with 32 bits per pixel.
+    /// Draws the image at the painter's origin. `version` must differ for different content. `whole` is true if no part
+    /// of the image is clipped. If the image has to be painted, `paint` is called and must fill an image of the given
+    /// size and pixel ratio with 32 bits per pixel.
     void draw(QPainter& painter, std::uint64_t version, const QSize& size, double device_pixel_ratio, bool whole,
               const std::function<void(QImage&)>& paint);
 

@@ -23,9 +23,9 @@ struct PixelBox {
 };
 
 /// Writes opaque rectangles directly into an image. A frame may have tens of thousands of rectangles, and the overhead
-/// of QPainter per rectangle exceeds the cost of filling it. Coordinates are logical pixels from the corner of the
-/// plot; everything is clipped to the plot. May be used while a painter is active on the same image. Several threads
-/// may write rectangles that do not overlap.
+/// of QPainter per rectangle exceeds the cost of filling it. Coordinates are logical pixels from the top left corner of
+/// the plot; everything is clipped to the plot. May be used while a painter is active on the same image. Several
+/// threads may write rectangles that do not overlap.
 class PixelCanvas {
 public:
     /// `image` must have 32 bits per pixel, outlive the canvas, and not be copied while the canvas exists.

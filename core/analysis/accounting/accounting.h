@@ -64,7 +64,7 @@ struct PlannedReplay {
     PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
 };
 
-/// Accounts for a step's time by a waterfall of replays. `observed`, `replay` (in the observed order), `planned` and
+/// Accounts for a step's time with a waterfall of replays. `observed`, `replay` (in the observed order), `planned` and
 /// `usual` must belong to the step. Linear in ops.
 [[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed,
                                          const StepReplay& replay, const PlannedReplay& planned,
