@@ -40,7 +40,7 @@ struct MenuTargets {
 /// the focus; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
 
-/// Adds the options for the rows of the timeline to a menu: lanes, order and groups. `state` must outlive the menu.
+/// Adds the timeline's row options to a menu: lanes, order and groups. `state` must outlive the menu.
 void fillRowsMenu(QMenu& menu, ViewState& state);
 
 /// Adds a tool bar with the most frequently used actions. buildMenus() must be called first.

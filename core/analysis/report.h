@@ -77,7 +77,7 @@ struct RunReport {
     }
 };
 
-/// A run whose ranks are on one clock, with the report on it.
+/// A run whose ranks are on one clock, with its report.
 struct DiagnosedRun {
     Run run;
     RunReport report;

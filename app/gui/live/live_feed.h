@@ -92,7 +92,7 @@ class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
-    /// Maximum number of ops in a snapshot's session, which a worker copies and the views traverse.
+    /// Maximum number of ops in a snapshot's session; a worker copies them, and the views traverse them.
     static constexpr std::size_t kMaxSessionOps = 400'000;
 
     /// A monotonic clock, by default CLOCK_MONOTONIC; tests use a different one.

@@ -26,7 +26,7 @@ public:
     /// `folder` is the suggested folder for the recording.
     RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
 
-    /// Selects the order in `file`, with the sizes and times of `spec`; disables the fields of the schedule.
+    /// Selects the order in `file`, with the sizes and times of `spec`; disables the schedule fields.
     void setOrder(const QString& file, const ScheduleSpec& spec);
     [[nodiscard]] RunPlan plan() const;
 

@@ -23,8 +23,8 @@ public:
     void show(SessionPtr session, int step);
     [[nodiscard]] bool shows(const SessionPtr& session, int step) const { return session == session_ && step == step_; }
 
-    /// Longest executed bubble on the row's rank and at its position, or the rank's wait for the other replicas. None
-    /// for totals and for positions without executed bubbles.
+    /// Longest executed bubble at the row's rank and position, or the rank's wait for the other replicas. None for
+    /// totals and for positions without executed bubbles.
     [[nodiscard]] ItemRef longestBubble(int row) const;
     /// Time range from the first to the last executed bubble of the row; the complete step for a total.
     [[nodiscard]] TimeRange extent(int row) const;

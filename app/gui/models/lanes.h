@@ -33,8 +33,8 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// Spans of one kind on one rank in all steps, sorted by start.
 class Lane {
 public:
-    /// Prefix sums that a lane stores: none, those for coveredBefore(), or also those for addByRole() and
-    /// overhang().
+    /// Prefix sums that a lane stores: none, those for coveredBefore(), or those for addByRole() and overhang() as
+    /// well.
     enum class Sums : std::uint8_t { None, Covered, ByRole };
 
     void reserve(std::size_t spans) { spans_.reserve(spans); }

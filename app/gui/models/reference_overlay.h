@@ -27,8 +27,8 @@ inline constexpr std::size_t kOpChangeCount = 5;
 /// The changes in all ops of a step.
 class OpChanges {
 public:
-    /// An op is moved if a different op precedes it on its rank, and longer or shorter if its duration differs by at
-    /// least 10 %.
+    /// An op counts as moved if a different op precedes it on its rank, and as longer or shorter if its duration
+    /// differs by at least 10 %.
     OpChanges(const StepTimeline& observed, const StepTimeline& other);
 
     [[nodiscard]] OpChange of(int rank, const Op& op) const;

@@ -30,8 +30,8 @@ struct NewFile {
     QString suffix; ///< suffix added to names that have none
     QString filter; ///< such as "Tables (*.csv)"
 };
-/// Starts in the last folder that the user saved to, or in the documents folder. The folder of the open trace may
-/// belong to other users.
+/// Starts in the last folder that the user saved to, or in the documents folder. Avoids the folder of the open trace,
+/// which may belong to other users.
 void askWhereToSave(QWidget& window, const NewFile& file, const FileChosen& chosen);
 /// Opens a dialog for the name of a session file, and adds the suffix.
 void askWhereToSaveSession(QWidget& window, const QString& name, const FileChosen& chosen);

@@ -77,7 +77,7 @@ private:
     int captions_ = 0;
 };
 
-/// Colour of an op in the lower timeline that differs from the same op of the open run.
+/// In the lower timeline, the colour of an op that differs from the same op of the open run.
 [[nodiscard]] QColor opChangeColour(const Theme& theme, OpChange change);
 
 /// Distance between two captions in logical pixels.

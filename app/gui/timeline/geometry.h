@@ -27,7 +27,7 @@ struct LaneBand {
     int height = 0;
 };
 
-/// Selection of rows, and their content in addition to lanes for ops.
+/// The selected rows, and what they contain in addition to op lanes.
 struct RowExtras {
     /// A raw lane that an unfolded line shows.
     struct RawShown {

@@ -82,7 +82,7 @@ struct MatchedCollective {
 
 /// Adds evidence about clocks from collectives. `clock_of_file` contains the clock of each of the trace's files (-1 for
 /// none). No member leaves a collective before all have entered it, and all leave within `spread` of each other. The
-/// first rule always applies. The second rule may not apply, but it bounds offsets much more tightly if one member
+/// first rule always holds. The second rule does not always hold, but it bounds offsets much more tightly if one member
 /// always comes last. NCCL kernels on one host end within microseconds of each other.
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);

@@ -68,7 +68,7 @@ struct StepEventCounts {
     std::size_t op_orders = 0;
 };
 
-/// The relation between the times of an op and of the op that produces its input.
+/// How the times of an op relate to those of the op that produces its input.
 enum class OpOrder {
     EndToStart, ///< the op starts after the producer ended (or started, for a producer in a pair)
     StartToEnd, ///< the op ends after the producer started; used if ops include the waits around them

@@ -16,7 +16,7 @@ struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;
     static constexpr std::size_t kCommunication = 2;
     static constexpr std::size_t kMemory = 4;
-    /// Indexed by the bitwise sum of the running classes; 0 is idle. The times add up to the device's span.
+    /// Indexed by the bitwise OR of the running classes; 0 is idle. The times add up to the device's span.
     std::array<TimeNs, 8> by_mix{};
 
     /// Time in which at least one of `classes` and none of `without` ran.
