@@ -16,8 +16,8 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// Dialog for the model and the devices of a run, from which the views compute the model FLOPs utilisation (MFU). If
-/// the description does not match the run, the dialog shows the error and stays open.
+/// Dialog for a run's model and devices, which the views need to compute the model FLOPs utilisation (MFU). If the
+/// description does not match the run, the dialog shows the error and stays open.
 class ModelDialog : public QDialog {
     Q_OBJECT
 

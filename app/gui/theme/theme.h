@@ -20,7 +20,7 @@ struct Theme {
     QPalette palette;
 
     QColor timeline;     ///< background of the rows
-    QColor timeline_odd; ///< background of every second row
+    QColor timeline_odd; ///< background of every other row
     QColor header;       ///< background of rank names and ruler
     QColor line;         ///< colour of separators
     QColor grid;         ///< tick lines through the rows

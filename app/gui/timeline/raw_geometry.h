@@ -30,7 +30,7 @@ public:
         bool used = false; ///< true if used in this frame
     };
 
-    /// Columns of a row of a track on a line (ranks of one process can share tracks). The reference is valid until the
+    /// Columns of a track's row on a line (ranks of one process can share tracks). The reference is valid until the
     /// next frame.
     [[nodiscard]] Lane& of(int line, TrackId track, int depth = 0);
     /// Updates a row by reading only the missing columns. Different threads may update different rows.

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The reasons why ranks wait and a step takes longer than the ideal, in the order of the waterfall.
+/// Why ranks wait and a step takes longer than ideal, in the order of the waterfall.
 ///
 /// Each is defined once, on the graph of the step (StepGraph), as a part of the graph's times: of a unit's duration
 /// (Imbalance, Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay,

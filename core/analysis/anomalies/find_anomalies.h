@@ -34,7 +34,7 @@ struct AnomalyInput {
         {}; ///< time that each step would save without any communication, according to the accounting
     const ExecutedUnits* first_ran = nullptr; ///< units of the first step; null if not available
     /// The first `reference` timelines are from an earlier part of the run. Later timelines are compared with these;
-    /// problems in these have already been reported.
+    /// problems in them have already been reported.
     std::size_t reference = 0;
 
     /// Index of the step for which the costs of lasting faults are reported.

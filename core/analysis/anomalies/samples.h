@@ -208,17 +208,17 @@ public:
     /// be faster by some time, the pair becomes faster by half of that time. The sum is correct for a stage or a rank,
     /// which runs both halves.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
-    /// As above, if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
+    /// As above, but if no transfer from one rank to another (or, with `both_ways`, between them) takes longer than
     /// `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most, bool both_ways = false);
     /// As above, but without the time that `spent(rank, interval on the step's clock)` returns for ops and for the
     /// waits before the ops.
     [[nodiscard]] TimeNs savedByHosts(const std::function<TimeNs(Rank, TimeInterval)>& spent);
-    /// As above, if transfers of activations, or transfers of gradients, take no time.
+    /// As above, but if transfers of activations, or transfers of gradients, take no time.
     [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
-    /// As above, if the transfers selected by `chosen(unit, input index)` take at most `most`.
+    /// As above, but if the transfers selected by `chosen(unit, input index)` take at most `most`.
     template <class Chosen>
     [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
 
