@@ -7,8 +7,8 @@
 
 namespace bubblescope::cli {
 
-// Options that select steps, replicas and ranks of a run. `request` must outlive the
-// parsing.
+// Options that select steps, replicas and ranks of a run. `request` must outlive
+// parse().
 
 /// Adds --step and --replica. `about` is the help text of --step.
 void addStepOptions(Command command, StepRequest& request, const std::string& about);

@@ -9,8 +9,8 @@ namespace bubblescope::cli {
 
 void addSendModeOption(Command command, SendMode& mode);
 
-/// Adds the options for transfer costs other than latency. `request` must outlive the
-/// parsing.
+/// Adds the options for transfer costs other than latency. `request` must outlive
+/// parse().
 void addTransferOptions(Command command, ScheduleRequest& request, std::vector<SweepAxis>* axes = nullptr);
 
 } // namespace bubblescope::cli

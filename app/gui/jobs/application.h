@@ -32,7 +32,7 @@ signals:
     void failed(const bubblescope::Error& error);
 };
 
-/// Prints the error to stderr and emits failed() of the Application if one exists.
+/// Prints the error to stderr and emits Application::failed() if an Application exists.
 void reportUnexpected(const std::exception_ptr& exception);
 
 /// Converts an exception to an error of kind Run. If memory is exhausted, the error includes advice.

@@ -54,7 +54,7 @@ public:
     /// Opens a dialog to choose the other run.
     void choose();
     /// Loads the other run in the background; a later call cancels the load. Requires an open trace. For traces without
-    /// a pipeline, compares the activity of the devices.
+    /// a pipeline, compares device activity.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
     [[nodiscard]] SavedComparison state() const;

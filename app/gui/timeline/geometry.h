@@ -53,7 +53,7 @@ class RowLayout {
 public:
     static constexpr int kRawHeight = 14;  ///< height of a row of slices
     static constexpr int kRawPitch = 16;   ///< height of a raw lane with one row, including the gap
-    static constexpr int kDepthPitch = 15; ///< height of a row of a stack, including the separator
+    static constexpr int kDepthPitch = 15; ///< height of a stack row, including the separator
     static constexpr int kCounterHeight = 24;
     static constexpr int kCounterPitch = 28;
     static constexpr int kMinCompactHeight = 3; ///< minimum height of a compact row

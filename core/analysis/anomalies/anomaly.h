@@ -98,7 +98,7 @@ struct Anomaly {
     [[nodiscard]] TimeNs meanCost() const { return seen.of_steps > 0 ? seen.total / seen.of_steps : cost; }
 };
 
-/// A key that is equal for occurrences of one anomaly at different times in a run and in different analyses.
+/// A key that is the same for one anomaly at different times in a run and in different analyses.
 [[nodiscard]] std::string identityOf(const Anomaly& anomaly);
 
 } // namespace bubblescope

@@ -10,7 +10,7 @@ namespace bubblescope::statistics {
 /// True if findChanges() may find a change in the values from `begin` on. Most series have no change, and on processors
 /// with wide vectors this function takes a quarter of the time of findChanges(). Follows the same stretches as
 /// findChanges(), with vectorised logarithms and exponentials accurate to 1e-14. Use it only as a first screen; report
-/// only the results of findChanges(). When in doubt, returns true, with a margin larger than rounding errors.
+/// only the results of findChanges(). When in doubt, returns true; the margin is larger than rounding errors.
 [[nodiscard]] bool mayChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                              const ChangeLimits& limits);
 
