@@ -18,7 +18,7 @@ namespace bubblescope {
 /// the entire trace. Contains no statements if no file shows any activity.
 [[nodiscard]] Answer answerOf(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// Effects of problems during loading on the result. Omits problems that only affect the display.
+/// How problems during loading affect the result. Omits problems that only affect the display.
 [[nodiscard]] std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems);
 
 } // namespace bubblescope

@@ -16,7 +16,7 @@ namespace bubblescope {
 
 /// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
-    Data,        ///< reasons to doubt the data: missing or damaged records, or records from two runs
+    Data,        ///< reasons to doubt the data: missing or corrupt records, or records from two runs
     Computation, ///< reasons to doubt the devices' computation: mismatches of checks, NaN losses
     Time,        ///< causes of longer steps
     Fine,        ///< checked and without problems
@@ -56,11 +56,11 @@ struct Statement {
 /// True if the statement is more severe than a notice and casts doubt on the data or the computation.
 [[nodiscard]] bool isDoubt(const Statement& statement);
 
-/// Summary of a trace: a sentence on its state, then statements, the most important first. Notices about data
+/// Summary of a trace: a sentence on its state, then statements, most important first. Notices about data
 /// or computation come last. Nothing is reported as fine if there is a problem with the data or the
 /// computation.
 struct Answer {
-    Sentence state; ///< step time and its idle share; without a pipeline, the activity of the devices
+    Sentence state; ///< step time and its idle share; without a pipeline, the device activity
     std::vector<Statement> statements;
     TimeNs step_time{0}; ///< typical step time; 0 without a pipeline
 

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// Similar to parallelFor(), but the calling thread runs `own()` first and then helps the other threads, which already
-/// run `work(i)`. Meant for work with a part that must run on the calling thread, so that other cores are busy
+/// Similar to parallelFor(), but the calling thread runs `own()` first and then helps the other threads, which are
+/// already running `work(i)`. Meant for work with a part that must run on the calling thread; the other cores are busy
 /// meanwhile. Rethrows exceptions on the calling thread.
 template <class Work, class Own>
 void parallelForBeside(std::size_t count, const Work& work, const Own& own) {

@@ -21,7 +21,7 @@ public:
         separate();
         line_ += csvCell(text);
     }
-    /// Appends a number, a flag, or a number that is already formatted.
+    /// Appends a number, a flag, or an already formatted number.
     template <class Value>
     void value(const Value& value) {
         separate();
@@ -46,7 +46,7 @@ private:
 
     std::string line_;
     std::string_view line_end_;
-    bool ended_ = true; ///< the next cell starts a new line
+    bool ended_ = true; ///< true if the next cell starts a new line
 };
 
 } // namespace bubblescope

@@ -8,12 +8,12 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop loading, with the number of its occurrences and the location of the first one.
+/// A problem in the data that did not stop loading, with the number of occurrences and the location of the first one.
 /// The command line and the app show all diagnostics.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;
-    Sentence where;   ///< file, with byte offset or event index of the first occurrence
+    Sentence where;   ///< file, and byte offset or event index of the first occurrence
     Sentence message; ///< one sentence, shown to users
 };
 
@@ -21,7 +21,7 @@ struct Diagnostic {
 class DiagnosticLog {
 public:
     DiagnosticLog() = default;
-    /// Continues with the entries returned by take() of an earlier log.
+    /// Starts with the entries that take() returned from an earlier log.
     explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
 
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// Scans JSON text only for the start and end of values, so that a damaged event can be located and does not affect
+/// Scans JSON text only for the start and end of values, so that a corrupt event can be located and does not affect
 /// others. Does not validate the contents of a value.
 class JsonScanner {
 public:

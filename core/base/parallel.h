@@ -104,7 +104,7 @@ void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
 }
 
 /// Results that other threads compute in advance; the owning thread takes them in order and decides how many to compute
-/// in advance. The destructor drops tasks that have not started and waits for the others.
+/// ahead. The destructor drops tasks that have not started and waits for the others.
 template <class Result>
 class OrderedTasks {
 public:
@@ -139,9 +139,9 @@ template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
 /// Produces batches on other threads, a few in advance, while the calling thread passes them to `use(batch)`: the first
-/// batch of each maker, then the second batch of each, and so on, until a maker has no more batches at its turn. `use`
-/// returns false to stop. Each maker runs on one thread at a time; different makers run in parallel. Returns when all
-/// makers have finished. Exceptions of `use` are rethrown immediately, those of a maker when its turn comes.
+/// batch of each maker, then the second batch of each, and so on, until a maker has no batch left when its turn comes.
+/// `use` returns false to stop. Each maker runs on one thread at a time; different makers run in parallel. Returns when
+/// all makers have finished. Exceptions from `use` are rethrown immediately, those from a maker when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
     // Batches per maker and round: one round is produced while the previous one is used.

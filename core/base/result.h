@@ -35,8 +35,8 @@ struct Error {
 /// Exit code for an error of this kind. 0 is reserved for success, and 1 for findings that `--fail-on` selects.
 [[nodiscard]] int exitCode(ErrorKind kind);
 
-/// Either a value or the Error that prevented it. Exceptions do not cross module boundaries; exceptions of third-party
-/// libraries are caught where the library is called. There is no implicit conversion to bool; use `ok()`.
+/// Either a value or the Error that prevented it. Exceptions do not cross module boundaries; exceptions from
+/// third-party libraries are caught where the library is called. There is no implicit conversion to bool; use `ok()`.
 template <class T>
 class [[nodiscard]] Result {
 public:

@@ -31,7 +31,7 @@ public:
     SentenceArgument(const char* text) : SentenceArgument(std::string_view(text)) {}        // NOLINT
     SentenceArgument(const Sentence& sentence) : kind_(Kind::Nested), nested_(&sentence) {} // NOLINT
 
-    /// Formats the number; `format` uses fmt's syntax, without colon and braces.
+    /// Formats the number; `format` uses fmt's syntax, without the colon and braces.
     [[nodiscard]] Sentence formatted(std::string_view format) const;
 
 private:
@@ -79,7 +79,7 @@ private:
     std::string_view text_;
 };
 
-/// A message for users in English, with the pattern and arguments that the app needs to translate it. The arguments are
+/// An English message for users, with the pattern and arguments that the app needs to translate it. The arguments are
 /// strings or other sentences. Core contains only English. Copying costs little more than copying the text.
 class Sentence {
 public:
@@ -102,7 +102,7 @@ public:
     /// Appends a sentence without a separator.
     Sentence& operator+=(const Sentence& more);
 
-    /// Compares only the texts, regardless of how the sentences were built.
+    /// Compares only the text, regardless of how the sentences were built.
     friend bool operator==(const Sentence& a, const Sentence& b) { return a.text_ == b.text_; }
 
 private:

@@ -14,7 +14,7 @@ namespace bubblescope {
 /// differ, or the only one that starts with `word`. Empty if no name is close.
 [[nodiscard]] std::string closestName(std::string_view word, const std::vector<std::string>& names);
 
-/// Returns "; did you mean 'NAME'?" for the closest name, or an empty text.
+/// Returns "; did you mean 'NAME'?" for the closest name, or an empty string.
 [[nodiscard]] std::string didYouMean(std::string_view word, const std::vector<std::string>& names);
 
 /// Normalises a name for comparison: lower case, without '-', '_' and blanks.

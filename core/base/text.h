@@ -25,7 +25,7 @@ template <class Number, class... Format>
     return number;
 }
 
-/// Parses `text` as a number, with the rules of takeNumber(). Returns an empty optional if other characters follow.
+/// Parses `text` as a number, by the rules of takeNumber(). Returns an empty optional if other characters follow.
 template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> parseNumber(std::string_view text, Format... format) {
     const std::optional<Number> number = takeNumber<Number>(text, format...);

@@ -56,7 +56,7 @@ public:
     }
     /// Reserves space for `more` additional bytes.
     void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
-    /// Raw bytes, for example of a matrix; their number must be known to the reader.
+    /// Raw bytes, for example of a matrix; the reader must know their number.
     void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -118,7 +118,7 @@ private:
 /// values are defaults and failed() is true.
 class WireReader {
 public:
-    /// Times that are read become relative to `origin`.
+    /// The times read are made relative to `origin`.
     explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>

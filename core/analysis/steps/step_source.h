@@ -30,10 +30,10 @@ class StepSource {
 public:
     virtual ~StepSource() = default;
 
-    /// The next step; empty at the end. Errors: those of reading, and Cancelled.
+    /// The next step; empty at the end. Errors: read errors, and Cancelled.
     [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
-    /// Moves out the run without the steps: files, format, metadata, checks, raw slices. Call this function once, after
-    /// the first next(). If the schedule is unknown, the first step determines it.
+    /// Moves out the run without its steps: files, format, metadata, checks and raw slices. Call this function once,
+    /// after the first next(). If the schedule is unknown, the first step determines it.
     [[nodiscard]] virtual Run takeRun() = 0;
     /// Problems found so far.
     [[nodiscard]] virtual std::vector<Diagnostic> problems() const = 0;

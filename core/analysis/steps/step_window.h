@@ -17,7 +17,7 @@
 
 namespace bubblescope {
 
-/// A copy of a run without steps and checks: the evidence for its pipeline, the metadata of its files, raw slices.
+/// A copy of a run without its steps and checks: the evidence for its pipeline, file metadata and raw slices.
 [[nodiscard]] Run withoutSteps(const Run& run);
 
 /// Options for the analysis of a window of steps.
@@ -90,7 +90,7 @@ private:
     RunReport report_;
     std::shared_ptr<const RunClocks> clocks_;       ///< clocks of the latest step; the report has a copy
     std::vector<StepReplays> replays_;              ///< re-executed work per step; empty if checks took no time
-    std::shared_ptr<const ExecutedUnits> only_ran_; ///< units of the only step; null if there are several steps
+    std::shared_ptr<const ExecutedUnits> only_ran_; ///< what ran in the only step; null if there are several steps
     SliceEvidence slices_;                          ///< empty before describe() or without raw slices
     std::optional<StepJudge> judge_;                ///< only for sliding windows
     std::vector<StepSamples> samples_;              ///< one per step; only for sliding windows

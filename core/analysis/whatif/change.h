@@ -24,7 +24,7 @@ struct ChangeTarget {
         Worker,  ///< ops of `rank` in `replica`
         Replica, ///< ops of `replica`
         OfStage, ///< ops of `stage`
-        Stages,  ///< ops of the pipeline on all stages
+        Stages,  ///< pipeline ops on all stages
         Link,    ///< transfers from `rank` to `peer`, and back if `both_ways`
         Links,   ///< all transfers between stages
         Op,      ///< all nodes of kind `op`
@@ -46,7 +46,7 @@ struct ChangeTarget {
 /// The new time of the nodes.
 struct ChangedTime {
     enum class Kind {
-        Usual,    ///< the usual time of the same op on the same rank in other replicas, otherwise on other
+        Usual,    ///< the usual time of the same op: on this rank in other replicas, otherwise on other
                   ///< ranks
         Steady,   ///< the mean over the selected nodes, which removes jitter
         Speed,    ///< `speed` times as fast
@@ -55,7 +55,7 @@ struct ChangedTime {
         Exact,    ///< `time` each
     };
     Kind kind = Kind::Usual;
-    double factor = 1; ///< factor for the previous time, for Speed and Share; 0 for Exact with a time of 0
+    double factor = 1; ///< multiplies the previous time (Speed, Share); 0 for an Exact time of 0
     TimeNs time{0};
 
     /// True if the new time is a multiple of the previous one.
@@ -79,7 +79,7 @@ struct QueueChange {
     [[nodiscard]] bool any() const { return communicators != CommunicatorKind::One || deferred_receives; }
 };
 
-/// A change of the pipeline; properties whose fields are not set stay the same.
+/// A change to the pipeline; properties whose fields are not set stay the same.
 struct PipelineChange {
     std::string schedule; ///< family or alias; empty = the observed order
     std::string flavor;
@@ -98,13 +98,13 @@ struct PipelineChange {
     }
 };
 
-/// The changes to predict. Changes of times are applied first, in the specified order, each to the result of the
-/// previous one; the change of the pipeline is applied last.
+/// The changes to predict. Changes to times are applied first, in the specified order, each to the result of the
+/// previous one; the change to the pipeline is applied last.
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
 
-    /// True if the scenario changes the part of the times that is due to a cause.
+    /// True if the scenario changes the time due to a cause.
     [[nodiscard]] bool ofCauses() const;
     /// True if ranks should run their ops in the planned order.
     [[nodiscard]] bool asPlanned() const;

@@ -13,7 +13,7 @@ namespace bubblescope {
 
 /// The accuracy of the replay for steps to which it was not fitted. This is the only estimate of the replay's error.
 ///
-/// A replay with all unexplained time is by construction as long as the step, so its length proves nothing. Each
+/// By construction, a replay that keeps all unexplained time is as long as the step, so its length proves nothing. Each
 /// step is therefore replayed with the observed ops, order, recorded transfers and re-executed work. Delays of
 /// op starts (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the other
 /// steps.
@@ -33,7 +33,7 @@ struct ReplayCheck {
     bool from_others = false;
     // Delays as fractions of the observed time of all ranks:
     double unrecorded = 0; ///< not explained by any record
-    /// During a transfer by the rank; the time needed for the transfer is unknown.
+    /// While one of the rank's transfers was in progress; how long the transfer itself took is unknown.
     double in_transfers = 0;
     std::int64_t transfers = 0;           ///< between ranks
     std::int64_t estimated_transfers = 0; ///< number of transfers that the trace does not contain (StepGraph)
@@ -53,7 +53,7 @@ struct CheckedStep {
     const ObservedStep* observed = nullptr;
 };
 
-/// All steps must have the same p and v. Linear in ops, and in the square of the number of steps.
+/// All steps must have the same p and v. Linear in the number of ops, quadratic in the number of steps.
 [[nodiscard]] ReplayCheck checkReplay(std::span<const CheckedStep> steps);
 
 } // namespace bubblescope

@@ -25,14 +25,14 @@ struct Rescheduled {
 
 /// Applies measured times to a different order. Times belong to the model's layers, not to ranks:
 ///
-/// - A stage with another cut gets a time proportional to its number of layers. The first and the last stage may also
-///   contain an embedding, or head and loss. Time beyond the other stages' median time per layer stays with these two
-///   stages.
+/// - If a stage's number of layers changes, its time changes in proportion. The first and the last stage may
+///   also contain the embedding, or the head and loss. Time beyond the other stages' median time per layer stays with
+///   these two stages.
 /// - Each micro-batch keeps its times. Additional micro-batches get the mean. Parts of a split micro-batch share its
 ///   time equally.
-/// - The halves of a backward that was measured as one op get ModelCut::input_share of its time and the rest of it. A
+/// - If a backward was measured as one op, I gets ModelCut::input_share of its time and W gets the rest. A
 ///   combined backward gets the sum of its measured halves, and a pair the sum of both ops. On the first stage, whose
-///   input needs no gradient, PyTorch runs the combined backward in place of the second half.
+///   input needs no gradient, PyTorch runs the combined backward instead of the second half.
 /// - Every op has a fixed cost, which does not change when the op is cut. Ops of a single size do not reveal this cost.
 ///   The cost is assumed to be the mean time between ops, but at most a tenth of the op. With PyTorch, measured costs
 ///   were 0.15 to 0.25 ms, and the mean time between ops was 0.21 ms.
@@ -45,19 +45,19 @@ struct Rescheduled {
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
-/// The mean delay of a run's op starts for which no reason was recorded.
+/// The mean unexplained delay before an op of the run.
 [[nodiscard]] TimeNs meanGap(const RunModel& run);
 
 /// Options for applying the times of a StageCut.
 struct CutRules {
     int slices = 1;              ///< number of sequence slices, by which times are divided
     bool keeps_fixed = true;     ///< true if ops keep their fixed cost
-    bool first_has_input = true; ///< true if the first stage computes a gradient of its input
+    bool first_has_input = true; ///< true if the first stage computes the gradient of its input
 
     [[nodiscard]] static CutRules of(const Schedule& schedule, int slices);
 };
 
-/// Times of forwards and backwards per stage and micro-batch. Micro-batches beyond the measured ones get the mean.
+/// Forward and backward times per stage and micro-batch. Micro-batches beyond the measured ones get the mean.
 class StageTimesTable {
 public:
     /// The time of a backward measured as one op is divided between its halves. The times of combined backwards are the
@@ -86,11 +86,11 @@ public:
     /// that does not depend on the share of its stage.
     StageCut(std::vector<double> shares, int microbatches, TimeNs fixed);
 
-    /// `op` is Forward, Backward, BackwardInput or BackwardWeight. Repeated measurements of an op are averaged.
+    /// `op` is Forward, Backward, BackwardInput or BackwardWeight. Repeated measurements of the same op are averaged.
     void add(RunOp op, int stage, int microbatch, TimeNs time);
     [[nodiscard]] bool empty() const { return empty_; }
 
-    /// Computes the times of stages with other shares.
+    /// Computes stage times for different shares.
     [[nodiscard]] StageTimesTable table(const std::vector<double>& shares, const CutRules& rules) const;
     /// Mean op times if the model is cut into `stages` equal stages. The halves of a backward are as measured or, if
     /// not measured, equal.

@@ -90,7 +90,7 @@ struct RunOpInfo {
 /// The cause of a node's whole time, if there is exactly one.
 [[nodiscard]] std::optional<Cause> causeOf(RunOp op);
 
-/// Work that the rank does itself, inside or outside of the pipeline.
+/// Work that the rank does itself, inside or outside the pipeline.
 [[nodiscard]] constexpr bool isOp(RunOp op) {
     return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
 }
@@ -98,19 +98,19 @@ struct RunOpInfo {
 [[nodiscard]] RunOp runOp(OpKind kind);
 
 /// The usual time of several measurements: the mean or, for communication, the median. A single disturbed transfer can
-/// take many times as long as others and would distort a mean. 0 for delays, and 0 without measurements. Rounded to
-/// nanoseconds.
+/// take many times as long as others and would distort a mean. 0 for delays, and if there are no measurements. Rounded
+/// to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
-/// Position of a node in a RunGraph.
+/// Index of a node in a RunGraph.
 using NodeId = TaskIndex;
 inline constexpr NodeId kNoNode = kNoTask;
 
-/// A part of a step that takes time, and its location.
+/// A part of a step that takes time, and where it ran.
 struct RunNode {
     RunOp op = RunOp::Forward;
-    std::int32_t step = 0;    ///< position in RunModel::steps
-    std::int32_t replica = 0; ///< position in RunModel::replicas
+    std::int32_t step = 0;    ///< index into RunModel::steps
+    std::int32_t replica = 0; ///< index into RunModel::replicas
     Rank rank;                ///< rank whose time this is; for a ForwardTransfer or BackwardTransfer, the sender
     Rank peer{-1};            ///< other rank of a transfer; for a delay, the rank that sent the op's input
     Chunk chunk;
@@ -169,7 +169,7 @@ public:
     void meet(std::span<const NodeId> nodes);
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
-    /// Error: Input if nodes wait for each other. `where` is the name of the trace for the message.
+    /// Error: Input if nodes wait for each other. `where` names the trace in the message.
     [[nodiscard]] Result<TimedGraph> finish(const std::string& where, StepEnd end = StepEnd::Everything) &&;
 
 private:
@@ -189,7 +189,7 @@ public:
 
     /// Length of each step: the time from 0 to the end of its last node.
     [[nodiscard]] std::vector<TimeNs> stepTimes() const;
-    /// Mean length of the steps; 0 without steps.
+    /// Mean length of the steps; 0 if there are none.
     [[nodiscard]] TimeNs meanStep() const;
 
 private:

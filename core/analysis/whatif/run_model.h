@@ -18,12 +18,12 @@
 
 namespace bubblescope {
 
-/// The mean delays of op starts that are below the clock error, mostly the host's time to launch the next op. The
+/// Mean delays before ops, for delays below the clock error: mostly the host's time to launch the next op. The
 /// accounting classifies these delays as unknown. Means are per rank and kind of op, over all steps, because individual
 /// delays this short are not significant.
 class HostGaps {
 public:
-    /// Adds the delays of a step. Ignores steps with lost records, because the lost ones might explain the
+    /// Adds the delays of a step. Ignores steps with lost records, because those records might explain the
     /// delays.
     void add(const StepGraph& graph, const StepKnowledge& known);
     /// If the rank ran no op of the kind, returns the mean over the kinds that it ran.
@@ -39,7 +39,7 @@ private:
     std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< sums per rank and kind; Pair stands for all kinds
 };
 
-/// Calls `find` with the kinds to try if a kind of op is looked up for a rank, in this order: the kind itself, the
+/// Calls `find` with the kinds to try when looking up a kind of op for a rank, in this order: the kind itself, the
 /// other kind that produces an input gradient, all kinds (RunOp::Pair).
 template <class Find>
 [[nodiscard]] auto findByKind(RunOp kind, Find find) {
@@ -84,14 +84,14 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of the complete steps in `selection`, which must belong to the run's steps. Timelines in the format of the
-/// straggler study get the study's graph (stragglerGraph), all others the accounting's (timelineGraph). Usual times are
-/// those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks. Error: Input if the
-/// trace contradicts itself.
+/// The model of the complete steps in `selection`, which must be a selection of the run's steps. Timelines in the
+/// format of the straggler study get the study's graph (stragglerGraph), all others the accounting's (timelineGraph).
+/// Usual times are those of the run's steady steps. `clock_error` is the maximum error between two ranks' clocks.
+/// Error: Input if the trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// As above, with the selection that selectSteps() returns for the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
-/// Computes only RunModel::typical of that model. The other steps need not have their ops. `usual` contains the usual
+/// Computes only RunModel::typical of that model. The other steps may lack their ops. `usual` contains the usual
 /// times of the run.
 [[nodiscard]] Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
                                                 TimeNs clock_error = TimeNs{0});
@@ -104,9 +104,9 @@ inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 ///
 /// - compute: forwards and backwards in the order in which they ran;
 /// - four for transfers between stages (forward and backward, send and receive), each in order. A send starts after
-///   the op that produced its payload. A receive starts after the previous op of the kind that it feeds, and the fed op
-///   waits for it. The first backward's transfers do not start before the end of the op before the last forward of the
-///   warm-up;
+///   the op that produced its payload. A receive starts after the previous op of the kind that it feeds; the op that it
+///   feeds waits for it. The first backward's transfers do not start before the end of the op before the last forward
+///   of the warm-up;
 /// - data-parallel communication, and everything else around the pipeline: step_collectives.h.
 ///
 /// A transfer or collective starts when all participants have started and lasts until its end. The time on each node is

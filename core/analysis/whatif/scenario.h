@@ -15,7 +15,7 @@ namespace bubblescope {
 struct ErrorBar {
     TimeNs time{0};    ///< one standard error of the change, combined from the four parts below
     TimeNs replay{0};  ///< relative error of the replay (ReplayCheck) times the change
-    TimeNs spread{0};  ///< standard error of the mean change over all steps; unknown and 0 for one step
+    TimeNs spread{0};  ///< standard error of the mean change over all steps; unknown (0) for one step
     TimeNs reorder{0}; ///< error of the observed order when replayed with the mean times used for other orders
     TimeNs gaps{0};    ///< extrapolated additional time between ops in another order; doubled if ops are
                        ///< cut
@@ -52,15 +52,15 @@ struct Prediction {
     int microbatches_before = 1;
     int microbatches_after = 1;
 
-    /// Change of the typical step. If the pipeline was changed, this is the mean change times the ratio of the typical
-    /// step to the mean step. Without this scaling, very different steps could get a negative time.
+    /// Change in the typical step. If the pipeline was changed, this is the mean change times the ratio of the typical
+    /// step to the mean step. Without this scaling, a short step could get a negative time.
     [[nodiscard]] TimeNs change() const;
     /// The typical step plus the change. Time that the graph does not explain is assumed to remain.
     [[nodiscard]] TimeNs predicted() const { return step + change(); }
     [[nodiscard]] double relativeChange() const { return fractionOf(change(), step); }
 };
 
-/// `order` is the schedule of the run. For a change of the pipeline, compares two graphs of ops and transfers
+/// `order` is the schedule of the run. For a change to the pipeline, compares two graphs of ops and transfers
 /// (reschedule.h) with the mean times of all steps. Otherwise compares two simulations of the typical step's graph.
 /// Errors: as for changedDurations() and reschedule(); Input if `most_error` is set and the replay's error exceeds it.
 [[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] std::vector<std::vector<NodeId>> groups() const;
 
 private:
-    /// Step, op, index of the op on the rank, then replica and rank if only some take part, otherwise -1.
+    /// Step, op, the op's index on the rank, then replica and rank (-1 for those across which the collective runs).
     using Key = std::tuple<std::int32_t, RunOp, std::int32_t, std::int32_t, std::int32_t>;
 
     RunGraphBuilder& builder_;

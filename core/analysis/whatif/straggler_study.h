@@ -65,7 +65,7 @@ struct StragglerStudy {
 /// the median for communication.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// If a stop is requested in `control`, the study contains only the results so far.
+/// If a stop is requested through `control`, the study contains only the results so far.
 [[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope

@@ -53,12 +53,12 @@ struct StepReading {
     const UsualTimes& usual;
     const Schedule& plan;    ///< the planned order of the steps
     bool as_planned = false; ///< if the plan fits a step, use the plan's order instead of the observed one
-    bool holds = true;       ///< if true, sends block ranks (Hold) in the observed order
+    bool holds = true;       ///< if true, a send blocks its rank (Hold) in the observed order
 };
 
 /// The model of steps given as timelines: the accounting's graph for each (StepGraph), with the same parts of times and
-/// delays (StepParts, DelayParts), so that a replay without a cause agrees with the accounting. `model` must have its
-/// names and sizes set. Errors: Input if ops wait for each other.
+/// delays (StepParts, DelayParts), so that a replay that leaves out a cause agrees with the accounting. `model` must
+/// have its names and sizes set. Errors: Input if ops wait for each other.
 [[nodiscard]] Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReading& reading,
                                              RunModel model);
 
