@@ -50,7 +50,7 @@ namespace bubblescope {
 /// start, end] that `simulate --json --ops` prints is also accepted; an optional seventh entry is the slice of the
 /// sequence. Other names in the document are ignored, so that the output of that command can be used unchanged. CSV
 /// columns: kind, microbatch, chunk, rank, duration, sequence. A backward can be listed as a single op or as two
-/// halves, however the schedule runs it: two halves are added up, and a single op is split evenly. An op that is not in
+/// halves, whichever the schedule runs: two halves are added up, and a single op is split evenly. An op that is not in
 /// the schedule is an error. `graph` is completeGraph(schedule).
 [[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule,
                                                 const OpGraph& graph);

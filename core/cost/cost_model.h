@@ -62,7 +62,7 @@ struct TransferModel {
 
 class MeasuredTimes; // core/cost/measured_times.h
 
-/// Times of one op of one chunk (for v > 1, not of all chunks of the rank).
+/// Op times for one chunk (for v > 1, not for all chunks of a rank).
 struct OpTimes {
     TimeNs forward{0};     ///< F
     TimeNs backward{0};    ///< B = I + W
@@ -91,7 +91,7 @@ struct CostModel {
     TimeNs all_reduce{0};
     TimeNs comm{0};          ///< one-way latency of a transfer between different ranks
     TransferModel transfers; ///< transfer costs in addition to the latency
-    /// Measured times of single ops and transfers, which override all other times; null = none. An overlapped pair
+    /// Measured times of individual ops and transfers, which override all other times; null = none. An overlapped pair
     /// takes as long as the slower of its halves, if the time of at least one half is known.
     std::shared_ptr<const MeasuredTimes> measured;
 
@@ -119,8 +119,8 @@ struct CostModel {
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// Mean of each time, for code that needs a single set of times although stages differ; 0 without stages. The mean
-/// times are rounded down such that B = I + W.
+/// Mean of each time, for code that needs a single set of times even if stages differ; 0 if there are no stages. Means
+/// are rounded down so that B = I + W.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 
 } // namespace bubblescope

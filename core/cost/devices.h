@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// An accelerator and its usual host machine. Rates are per device and second, and per direction for links.
+/// An accelerator and its usual host machine. Rates are per device and per second; for links, per direction.
 struct DeviceSpec {
     std::string name;             ///< "h100"
     std::string title;            ///< "NVIDIA H100 SXM"
@@ -24,7 +24,7 @@ struct DeviceSpec {
     double link = 0;              ///< bytes per second, total of the links to all other devices of the host
     double network = 0;           ///< bytes per second to other hosts
     int per_host = 8;
-    bool measured = true; ///< `product_share` was measured on this device rather than assumed from similar devices
+    bool measured = true; ///< true if `product_share` was measured on this device; false if assumed from similar ones
 };
 
 /// Well-known devices, oldest first; devices.cpp lists the sources.

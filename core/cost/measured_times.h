@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// Times of single ops and transfers that override those of a cost model when a measured step is simulated. An
+/// Times of individual ops and transfers that override those of a cost model when a measured step is simulated. An
 /// optimizer op is identified only by its rank.
 class MeasuredTimes {
 public:

@@ -22,7 +22,7 @@ struct LayerSizes {
     std::int64_t backward_workspace = 0; ///< additional bytes while the backward or one of its halves runs
     std::int64_t expert_parameters = 0;  ///< part of `parameters` that is divided among expert-parallel ranks
 
-    /// Adds sizes, but takes the maximum of workspaces, because layers run one after another.
+    /// Adds sizes, but takes the maximum of the workspaces, because layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);
 };
 
@@ -75,7 +75,7 @@ struct TransformerShape {
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are not kept for the backward
     /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input; or
-    /// everything except attention's result and every other matrix product (torchtitan's "selective", per op).
+    /// everything except attention's result and every second matrix product (torchtitan's "selective", per op).
     enum class Recompute { None, Attention, Full, Selective } recompute = Recompute::None;
     std::int64_t head_size = 0; ///< 0 = hidden / heads
     LatentAttention latent{};

@@ -17,8 +17,8 @@ struct StageMemory {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0; ///< optimizer state
-    /// F allocates `forward` when it starts; at their ends, I frees `input_grad`, W frees `weight_grad`, and B frees
-    /// both. If an I allocates more than it frees, `input_grad` is negative. With a split sequence, each slice
+    /// F allocates `forward` at its start; I frees `input_grad`, W frees `weight_grad`, and B frees both, at their end.
+    /// If an I allocates more than it frees, `input_grad` is negative. With a split sequence, each slice
     /// allocates its share, see MemoryModel::slice_tokens.
     ActivationSizes activations{0, 0, 0};
     std::int64_t kept_input = 0;         ///< input kept by a forward that will be recomputed
@@ -66,7 +66,7 @@ struct HeldPieces {
 };
 
 /// Activations that a rank holds while it runs the op at this index of its list, or the overlapped pair that starts
-/// there; the largest come first. Workspaces are not included.
+/// there; largest first. Workspaces are not included.
 [[nodiscard]] std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& model, Rank rank,
                                                  std::size_t op);
 

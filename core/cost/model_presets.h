@@ -17,7 +17,7 @@ struct ModelPreset {
     TransformerShape shape;
 };
 
-/// Published models from the smallest to the largest, for users without a model file. One micro-batch is one sequence
+/// Published models, smallest first, for users without a model file. One micro-batch is one sequence
 /// of the length used in training; tp is 1.
 [[nodiscard]] std::span<const ModelPreset> publishedModels();
 [[nodiscard]] std::vector<std::string> modelPresetNames();

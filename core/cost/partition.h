@@ -27,7 +27,7 @@ struct Partition {
 };
 
 /// Splits layers evenly; if there is a remainder, the first stages get one more. `first_less` and `last_less` make room
-/// for the embedding and the output head: the first and the last stage get that many layers fewer, as with torchtitan's
+/// for the embedding and the output head: the first and the last stage get that many fewer layers, as with torchtitan's
 /// options of the same names. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionEvenly(int layers, int stages, int first_less = 0, int last_less = 0);
 
@@ -43,7 +43,7 @@ struct Partition {
 }
 
 /// Adapts costs per rank (one stage per rank, containing the rank's entire part of the model) to an order that may
-/// split these parts into chunks: each op gets the share of its chunk. Errors: Usage unless there are as many stages as
+/// split these parts into chunks: each op gets its chunk's share. Errors: Usage unless there are as many stages as
 /// ranks.
 [[nodiscard]] Result<CostModel> shareOfRanks(const CostModel& costs, const Schedule& order);
 

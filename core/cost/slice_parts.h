@@ -15,7 +15,7 @@ namespace bubblescope {
 enum class SliceCut : std::uint8_t {
     Balanced,      ///< slices of equal work: later ones are shorter (Seq1F1B)
     Even,          ///< slices of equal length
-    Redistributed, ///< slices of equal length; ranks move attention work until all slices take equally long (SlimPipe)
+    Redistributed, ///< slices of equal length; ranks move attention work until all slices take the same time (SlimPipe)
 };
 
 /// Parses "balanced", "even" or "redistributed". Error: Usage, for any other name.
@@ -26,7 +26,7 @@ struct SliceParts {
     std::vector<double> tokens; ///< share of the sequence in each slice; the sum is 1
     std::vector<double> time;   ///< time of a slice's op, relative to the mean over all slices
 
-    /// True if all slices take equally long.
+    /// True if all slices take the same time.
     [[nodiscard]] bool equalTimes() const;
 };
 

@@ -16,12 +16,12 @@ namespace bubblescope {
 
 /// An artificial run for users without a trace. The run is simulated, so it is identical on every machine.
 struct DemoTrace {
-    std::string_view name;        ///< name on the command line and of the file, such as "slow-last-stage"
+    std::string_view name;        ///< name on the command line and file name, such as "slow-last-stage"
     std::string_view title;       ///< display name
     std::string_view description; ///< one-sentence description of the demo
 };
 
-/// Must be increased if the content of a demo changes, so that outdated files are not reused.
+/// Increase this number when a demo's content changes, so that outdated files are not reused.
 inline constexpr int kDemoVersion = 1;
 
 /// All demos, starting with the simplest.

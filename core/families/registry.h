@@ -72,7 +72,7 @@ struct FamilyFlavor {
     std::string flavor; ///< empty: the default
 };
 
-/// Rejects parts of the spec that affect the orders of none of these families; makeSchedule() ignores such parts.
+/// Rejects parts of the spec that do not affect the order of any of these families; makeSchedule() ignores such parts.
 /// Errors: Usage.
 [[nodiscard]] Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> families);
 

@@ -26,7 +26,7 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::InputGrad0 || pass == Pass::InputGrad1;
 }
 
-/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others in reverse.
+/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last, the others back.
 [[nodiscard]] constexpr bool travelsDown(Pass pass) {
     return pass == Pass::Forward0 || pass == Pass::InputGrad1;
 }
@@ -66,11 +66,11 @@ public:
     /// Starts each pass as soon as its rank and inputs permit, in slot order.
     void squeeze();
 
-    /// Orders of the ranks for a table without weight gradients; weight gradients are added in the empty slots (chunk 1
+    /// Each rank's order for a table without weight gradients; weight gradients are added in the empty slots (chunk 1
     /// first).
     [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
 
-    /// Orders of the ranks, with complete backwards in place of input gradients.
+    /// Each rank's order, with complete backwards instead of input gradients.
     [[nodiscard]] std::vector<std::vector<Op>> wholeOrder() const;
 
 private:

@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-// Identification of files in a trace with several files: ranks, contradictory ranks, copies.
+// Identifies the files of a trace with several files: ranks, contradictory ranks, copies.
 namespace bubblescope {
 
 /// The number after the last "rank" in a file name, as in rank3_trace.json or trace-rank-03.pftrace.
 [[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
-/// The rank according to the file name, the name of a profiler_info_N.json in the same folder or above (Ascend), or the
-/// names of its folders, as in rank_3/trace.json.
+/// The rank according to the file name, the name of a profiler_info_N.json in the same folder or a parent (Ascend), or
+/// the names of its folders, as in rank_3/trace.json.
 [[nodiscard]] std::optional<std::int32_t> rankAround(const std::filesystem::path& file);
 
 /// Assigns the rank in the name to files without a recorded rank (TraceFile::named_rank). If several files record the
@@ -33,7 +33,7 @@ public:
 private:
     struct Known {
         std::filesystem::path path;
-        std::filesystem::path unpacked; ///< path without an extension for compression
+        std::filesystem::path unpacked; ///< path without the compression extension
         std::optional<std::int32_t> rank;
         std::optional<std::int32_t> named_rank;
         std::optional<std::int32_t> world_size;

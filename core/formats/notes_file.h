@@ -25,7 +25,7 @@ struct Note {
 /// followed by ".notes.json". If several files are opened together, the name is derived from the first one.
 [[nodiscard]] std::filesystem::path notesFileOf(const std::filesystem::path& trace);
 
-/// True if notesFileOf() returns such file names. Such a file is not a trace, although it is in the same folder.
+/// True if the name is one that notesFileOf() returns. Such a file is not a trace, although it is in the same folder.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
 /// The notes in the order of the file; empty if there is no such file. Unknown fields are dropped. Errors: Input for a

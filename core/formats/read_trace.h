@@ -24,7 +24,7 @@ struct InputFile {
 };
 
 /// The files at the given paths or below them. Below folders, includes files whose content looks like a trace, sorted
-/// by path with numeric comparison of numbers. Errors: Input if a path does not exist or no file is found.
+/// by path, with numbers compared by value. Errors: Input if a path does not exist or no file is found.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 struct ReadOptions {
@@ -55,7 +55,7 @@ struct FileOutcome {
 };
 
 /// Reads a profiler's SQLite file: an export from Nsight Systems, or a file from ROCm's profilers. Errors: Input if the
-/// database is damaged or of another kind; Cancelled.
+/// database is corrupt or of another kind; Cancelled.
 [[nodiscard]] Status readSqlite(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

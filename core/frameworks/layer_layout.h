@@ -27,8 +27,8 @@ struct LayerLayout {
 /// Parses Megatron-core's `--pipeline-model-parallel-layout`: one letter per unit (E embedding, t transformer layer, m
 /// multi-token prediction, L loss), '|' between stages, `t*5` and `(tt|)*3` for repetitions; commas are ignored.
 /// Applies the checks of Megatron-core: one E at the start, one L at the end, all m after the last t, in one stage that
-/// is the last of its rank; the `pp` ranks have equal numbers of stages. Also accepts layouts that are proposed in pull
-/// requests of Megatron-core: m in several stages, and one L for the main model and one per m, in any of the last
+/// is the last of its rank; the `pp` ranks have equal numbers of stages. Also accepts layouts proposed in Megatron-core
+/// pull requests: m in several stages, and one L for the main model and one per m, in any of the last
 /// stages. Errors: Usage, with the invalid character or stage.
 [[nodiscard]] Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp);
 
@@ -44,8 +44,8 @@ struct LayerLayout {
 [[nodiscard]] Result<Partition> partitionFromDeepSpeed(std::string_view text);
 
 /// Names of the modules on each stage, as JSON for `module_fqns_per_model_part`. With `hugging_face`, uses the names of
-/// Transformers models (NeMo Automodel), otherwise those of torchtitan's models. Errors: Usage for units of multi-token
-/// prediction, for which there are no common names.
+/// Transformers models (NeMo Automodel), otherwise those of torchtitan's models. Errors: Usage for multi-token
+/// prediction units, for which there are no common names.
 [[nodiscard]] Result<std::string> modulesPerStage(const LayerLayout& layout, bool hugging_face);
 
 } // namespace bubblescope

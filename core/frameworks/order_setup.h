@@ -20,7 +20,7 @@ enum class Framework : std::uint8_t { Torchtitan, GraphPp, Automodel, Megatron, 
 /// The configuration with which a framework runs an order.
 struct OrderSetup {
     std::string framework;     ///< display name
-    bool takes_file = false;   ///< the framework reads the order from PyTorch's CSV; otherwise it generates the order
+    bool takes_file = false;   ///< true if the framework reads the order from PyTorch's CSV, false if it generates it
     std::string schedule_name; ///< name of a schedule in the framework, if one must be specified
     struct Setting {
         std::string name;

@@ -31,7 +31,7 @@ namespace bubblescope {
 /// (ExecutedUnits).
 class Consolidation {
 public:
-    /// `step` must outlive this object or remain valid until the next call of assign(). `ran` must contain the step's
+    /// `step` must outlive this object or remain valid until the next call to assign(). `ran` must contain the step's
     /// units; if null, the constructor computes them.
     explicit Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// True if the step has the same order as the previous one.

@@ -100,7 +100,7 @@ private:
     std::set<Key> others_;  ///< other ready ops
 };
 
-/// Returns the order in which ranks run the ops of `hint` if a policy chooses them, on a cost model. Each rank chooses
+/// Returns the order in which ranks run the ops of `hint` if a policy chooses each next op. Each rank chooses
 /// when it becomes free, or when an input arrives while it is idle. Simulating the result gives the same times. The
 /// result is named "custom" unless it equals the hint. O(n log n) for n ops if forwards are rarely moved far.
 ///

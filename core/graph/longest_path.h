@@ -81,8 +81,8 @@ void withWidth(const TaskGraph& graph, Visit visit) {
 /// The arrays of a graph that the loops read.
 struct Arrays {
     const TaskIndex* sources;
-    const TaskIndex* begin; ///< per place, plus the end; null for rows
-    const TaskIndex* order; ///< null if places equal task numbers
+    const TaskIndex* begin; ///< per position, plus the end; null for rows
+    const TaskIndex* order; ///< null if positions equal task numbers
     std::size_t size;
 
     explicit Arrays(const TaskGraph& graph)
@@ -93,8 +93,8 @@ struct Arrays {
     }
 };
 
-/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row is visited last: it is usually the
-/// task that was computed last, so its time is available last.
+/// Calls visit(edge) for each predecessor entry at a position. The first entry of a row is visited last: it is usually
+/// the task that was computed last, so its time is available last.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -215,10 +215,10 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
 struct LatestPredecessor {
     TaskIndex task = kNoTask; ///< kNoTask without predecessors
     std::size_t slot = 0;     ///< index among the task's predecessors
-    TimeNs arrival{0};        ///< time of the predecessor plus lag; the origin's time without predecessors
+    TimeNs arrival{0};        ///< time of the predecessor plus lag; the origin's time if there is none
 };
 
-/// The latest predecessor of the task at a place. time(task) may come from a pass or from an observation.
+/// The latest predecessor of the task at a position. time(task) may come from a pass or from an observation.
 template <class Time, class Lag>
 LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, Time time, Lag lag,
                                     TimeNs origin = TimeNs{0}) {

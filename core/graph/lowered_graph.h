@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Index of an action among the actions of all ranks, in order of ranks.
+/// Index of an action among the actions of all ranks, in rank order.
 using ActionIndex = std::int32_t;
 inline constexpr ActionIndex kNoAction = -1;
 
@@ -30,8 +30,8 @@ inline constexpr ActionIndex kNoAction = -1;
 /// - A transfer has ended. This event waits until both of its calls are at the head. For its sender, an eager send ends
 ///   without the other rank; the receive then still waits for both calls.
 /// - A side action has ended. UNSHARD and REDUCE_GRAD share a stream. OFFLOAD and RELOAD use one stream to the host,
-///   one from the host, and one for copies between ranks. The event waits for earlier ones on its stream, and a
-///   RELOAD for its OFFLOAD.
+///   one from the host, and one for copies between ranks. The event waits for earlier ones on its stream and, for a
+///   RELOAD, for its OFFLOAD.
 ///
 /// A send or receive without a counterpart waits only for its queue; checkActions() reports it.
 class LoweredGraph {

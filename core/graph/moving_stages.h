@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 /// A pipeline whose stages are not bound to ranks: each rank loads the weights of the stage that it runs next
-/// (RoundPipe, arXiv 2604.27085). A micro-batch passes the forward stages, then the backward stages, which may be cut
+/// (RoundPipe, arXiv 2604.27085). A micro-batch runs the forward stages, then the backward stages, which may be cut
 /// differently. For each of these *positions*, a rank loads the weights once and runs all micro-batches: a *visit*.
 struct MovingStages {
     int pp = 1;
@@ -18,8 +18,8 @@ struct MovingStages {
     int backward_stages = 1;
 
     [[nodiscard]] int positions() const { return forward_stages + backward_stages; }
-    /// The placement. Positions are assigned to ranks in turn, so that a stage's backward usually runs on a different
-    /// rank than its forward.
+    /// The placement. Positions are assigned to ranks round-robin, so that a stage's backward usually runs on a
+    /// different rank than its forward.
     [[nodiscard]] Rank rankOf(int position) const { return Rank{position % pp}; }
     /// The op at a position. The op's chunk is the stage's number.
     [[nodiscard]] Op opOf(int position, Microbatch microbatch) const;
@@ -29,7 +29,7 @@ struct MovingTimes {
     TimeNs forward{0};
     TimeNs backward{0};
     TimeNs transfer{0}; ///< latency of an activation or gradient between ranks
-    TimeNs weights{0};  ///< time for loading a stage's weights, on a separate stream
+    TimeNs weights{0};  ///< time to load a stage's weights, on a separate stream
 };
 
 /// The order of each rank; chunks in it are stage numbers. Errors: Usage if the sizes are impossible.

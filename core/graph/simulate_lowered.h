@@ -56,7 +56,7 @@ struct QueueTimes {
     std::vector<TimeNs> ranks;      ///< per sender
 };
 
-/// Times of an action other than Compute. For a send or receive: when it was posted, and start and end of its transfer.
+/// Times of an action other than Compute. For a send or receive: when it was posted, and its transfer's start and end.
 struct ActionTime {
     Action action;
     TimeNs posted{0};

@@ -140,7 +140,7 @@ public:
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
-    /// An order in which units can run if each rank follows `plan` instead. None if the plan's ops differ from the
+    /// An order in which units can run if each rank follows `plan`. None if the plan's ops differ from the
     /// step's (optimizer ops excepted) or if the plan cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 

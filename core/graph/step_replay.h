@@ -18,8 +18,8 @@ struct StepKnowledge {
     std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
 };
 
-/// The delays of a graph's units, by cause. These delays remain when the step is replayed with other times. Each list
-/// has one entry per unit, or is empty if all are 0.
+/// The delays of a graph's units, by cause. These delays remain when the step is replayed with different times. Each
+/// list has one entry per unit, or is empty if all are 0.
 ///
 /// Delays on the critical path are used in full, because they made the step longer. Delays off the path had no effect
 /// on the step. A unit that starts late off the path usually waits for another rank, for instance in a blocking send
@@ -37,7 +37,7 @@ struct DelayParts {
 };
 
 /// Splits each delay (from the earliest possible start of the unit to its actual start) by the records during the
-/// delay. Linear, apart from sorting records that are unsorted.
+/// delay. Linear, apart from sorting any unsorted records.
 [[nodiscard]] DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph,
                                      const std::vector<Binding>& bindings, const StepKnowledge& known = {});
 
@@ -66,8 +66,8 @@ struct StepTimes {
     std::span<const Hold> holds = {};
 };
 
-/// Replays a step's units with other times. Each unit starts as soon as its rank is free and its inputs have arrived.
-/// Valid for all steps with the same order (StepGraph::assign).
+/// Replays a step's units with different times. Each unit starts as soon as its rank is free and its inputs have
+/// arrived. Valid for all steps with the same order (StepGraph::assign).
 class StepReplay {
 public:
     /// `order` is a result of StepGraph::orderBy(); empty = as observed.

@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// The way in which a unit receives its input.
+/// How a unit receives an input.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
     Stays,      ///< produced on the same rank
@@ -33,7 +33,7 @@ struct StepUnits {
     std::vector<OpKind> kind;     ///< kind of that op
     std::vector<Chunk> chunk;     ///< chunk of that op
     std::vector<std::uint8_t> pair;
-    std::array<std::vector<Way>, 2> way; ///< the way of each input; the second list is empty if there are no pairs
+    std::array<std::vector<Way>, 2> way; ///< how each input arrives; the second list is empty if there are no pairs
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     TaskGraph tasks;
 

@@ -51,42 +51,42 @@ struct TaskEdge {
 /// A directed acyclic graph of tasks, without times but with a topological order. longest_path.h computes times on it.
 /// Immutable, so that any number of evaluations and threads can share it.
 ///
-/// A task's place is its index in that order. If tasks are already numbered in a topological order, places equal task
-/// numbers, and no memory is used for the order.
+/// A task's position is its index in that order. If tasks are already numbered in a topological order, positions equal
+/// task numbers and the order needs no memory.
 class TaskGraph {
 public:
     TaskGraph() = default;
 
-    /// `predecessors` lists, for each place, tasks at earlier places. An empty `order` stands for 0, 1, 2, ….
+    /// `predecessors` lists, for each position, tasks at earlier positions. An empty `order` stands for 0, 1, 2, ….
     explicit TaskGraph(TaskLists predecessors, std::vector<TaskIndex> order = {})
         : predecessors_(std::move(predecessors)), order_(std::move(order)) {}
 
     /// As above, for tasks with at most `width` predecessors (at most kMaxWidth): `rows` holds `width` entries per
-    /// place, padded with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
+    /// position, padded with kNoTask. Passes over rows are branch-free, which makes them about twice as fast.
     TaskGraph(std::size_t width, std::vector<TaskIndex> rows, std::vector<TaskIndex> order = {})
         : width_(width), rows_(std::move(rows)), order_(std::move(order)) {}
     static constexpr std::size_t kMaxWidth = 3;
 
     [[nodiscard]] std::size_t size() const { return width_ == 0 ? predecessors_.size() : rows_.size() / width_; }
-    /// Number of entries per place for rows; 0 for lists.
+    /// Number of entries per position for rows; 0 for lists.
     [[nodiscard]] std::size_t width() const { return width_; }
-    /// The predecessors of the task at a place, including the kNoTask entries of rows.
+    /// The predecessors of the task at a position, including the kNoTask entries of rows.
     [[nodiscard]] std::span<const TaskIndex> predecessors(std::size_t place) const {
         return width_ == 0 ? predecessors_[place] : std::span(rows_).subspan(place * width_, width_);
     }
-    /// Number of the first edge to a place. Edges are numbered place by place, including the kNoTask entries of
+    /// Number of the first edge to a position. Edges are numbered by position, including the kNoTask entries of
     /// rows.
     [[nodiscard]] std::size_t firstEdge(std::size_t place) const {
         return width_ == 0 ? static_cast<std::size_t>(predecessors_.begin()[place]) : place * width_;
     }
-    /// firstEdge() of each place, and of the end; lists only.
+    /// firstEdge() of each position, and of the end; lists only.
     [[nodiscard]] const std::vector<TaskIndex>& listBegin() const { return predecessors_.begin(); }
     /// Number of edges; all edge numbers are smaller.
     [[nodiscard]] std::size_t edges() const { return width_ == 0 ? predecessors_.entries().size() : rows_.size(); }
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;
     }
-    /// Task numbers by place; empty if places equal task numbers.
+    /// Task numbers by position; empty if positions equal task numbers.
     [[nodiscard]] const std::vector<TaskIndex>& order() const { return order_; }
     [[nodiscard]] TaskIndex taskAt(std::size_t place) const {
         return order_.empty() ? static_cast<TaskIndex>(place) : order_[place];
@@ -95,7 +95,7 @@ public:
 private:
     std::size_t width_ = 0;
     TaskLists predecessors_;      ///< empty for rows
-    std::vector<TaskIndex> rows_; ///< `width_` entries per place
+    std::vector<TaskIndex> rows_; ///< `width_` entries per position
     std::vector<TaskIndex> order_;
 };
 

@@ -21,8 +21,8 @@ struct ScheduleProblem {
 };
 
 struct ValidateOptions {
-    /// Maximum number of activations per rank. A forward's activations for one chunk count from the F to the end of the
-    /// B or W.
+    /// Maximum number of activations per rank. A forward's activations for one chunk are counted from the F to the end
+    /// of the B or W.
     std::optional<int> memory_limit;
     /// Maximum number of bytes per rank for everything that the rank stores; replaces the limit above if both are set.
     /// The memory model must cover every stage of the schedule.

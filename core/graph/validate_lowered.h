@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The result of validate(), extended by problems with actions.
+/// The result of validate(), plus problems with actions.
 struct LoweredValidation {
     /// Kinds in addition to those of validate(): transfer, wait, weights (checkActions()), pairing (wrongPairings())
     /// and hang. The index of such a problem refers to the rank's list of actions.

@@ -16,7 +16,7 @@ namespace bubblescope::live {
 /// Runs a user's command on events without waiting for it, with a rate limit per identity.
 ///
 /// The command receives the event as a JSON document on standard input. Its environment contains BUBBLESCOPE_EVENT and
-/// other variables, but not the token for streams. Output of the command goes to standard error. A command that runs
+/// other variables, but not the token for streams. The command's output goes to standard error. A command that runs
 /// too long is terminated together with all processes that it started. Not thread-safe.
 class Alert {
 public:

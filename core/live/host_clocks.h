@@ -12,8 +12,8 @@
 
 namespace bubblescope::live {
 
-/// Relates the clocks of a run's hosts while the run is in progress: with the pings that its ranks exchange or, without
-/// pings, with the time of day of each host. The first clock added is the reference.
+/// Relates the clocks of a run's hosts while the run is in progress: from the pings that its ranks exchange or, if
+/// there are none, from each host's time of day. The first clock added is the reference.
 ///
 /// Clocks have the names used in the files; equal names mean the same clock. A clock without a name is the reference.
 class HostClocks {

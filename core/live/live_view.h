@@ -88,7 +88,7 @@ struct LiveRank {
     std::string reason; ///< for Gone: known facts about the exit
 };
 
-/// Checks of aadiff, by outcome.
+/// aadiff checks, by outcome.
 struct CheckCounts {
     std::int64_t equal = 0;
     std::int64_t mismatch = 0;
@@ -134,7 +134,7 @@ struct LiveCounts {
     std::int64_t bytes = 0;
     std::int64_t packets = 0;
     std::int64_t slices = 0;
-    std::int64_t torn = 0;         ///< places where a stream did not continue with the start of a packet
+    std::int64_t torn = 0;         ///< positions at which a stream did not continue with a packet
     std::int64_t damaged = 0;      ///< packets and events that could not be decoded
     std::int64_t duplicates = 0;   ///< records received twice
     std::int64_t out_of_order = 0; ///< accepted records of steps older than the rank's latest step
@@ -143,7 +143,7 @@ struct LiveCounts {
     std::int64_t dropped = 0;      ///< records dropped by the ranks themselves
     std::int64_t undelivered = 0;  ///< records that were not received, see LiveRank::undelivered
     std::int64_t steps = 0;        ///< number of closed steps
-    std::int64_t incomplete = 0;   ///< closed steps without all records
+    std::int64_t incomplete = 0;   ///< closed steps with missing records
 };
 
 /// An event that occurred after the previous call to advance().

@@ -11,8 +11,8 @@
 
 namespace bubblescope::live {
 
-/// The state of a live view in Prometheus's text format 0.0.4, with base units, counters named _total, and labels that
-/// have few values per run.
+/// The state of a live view in Prometheus's text format 0.0.4, with base units, counters named _total, and
+/// low-cardinality labels.
 [[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
 /// An HTTP server for a single page of metrics. serve() never blocks: it does only what is possible without waiting.

@@ -109,7 +109,7 @@ public:
     virtual void feed(Stream stream, std::string_view bytes, TimeNs now) = 0;
     /// Number of bytes of an incomplete packet at the end of the stream.
     [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
-    /// The writer has truncated the pending bytes.
+    /// Call this function when the writer has truncated the pending bytes.
     virtual void dropPending(Stream stream) = 0;
     /// A stream of the same name, from a restarted rank or from another run, replaces this one and is then passed from
     /// its start. The first steps of the new stream show its origin.

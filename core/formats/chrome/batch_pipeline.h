@@ -19,10 +19,10 @@ namespace bubblescope::chrome {
 /// The end of an event is known only after reading everything before it. The text is therefore cut at likely event
 /// borders. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
 /// events, which implies that it ends at a border. After a wrong guess, the reader parses the text itself until it
-/// reaches the start of a later piece. The result is the same as without this class, except that a damaged event that
+/// reaches the start of a later piece. The result is the same as without this class, except that a corrupt event that
 /// contains a bracket of the wrong kind may be accepted.
 ///
-/// Small texts are cut in the same way. Each piece is then parsed when it is requested, in the requesting thread,
+/// A small text is cut in the same way. Each piece is then parsed when it is requested, by the requesting thread,
 /// because waking other threads would take longer. Small pieces and their events stay in the cache.
 class BatchPipeline {
 public:
@@ -31,13 +31,13 @@ public:
     [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
     enum class Threads { All, ThisOne };
-    /// Complete texts with fewer bytes are parsed fastest by one thread, in pieces of this size.
+    /// A complete text with fewer bytes is parsed fastest by one thread, in pieces.
     static constexpr std::size_t kForOneThread = std::size_t{4} << 20;
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of the first event. Pieces have at
-    /// least `piece_bytes`; near the end of the text, each takes half of what remains. Texts shorter than two
-    /// pieces are not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike
+    /// least `piece_bytes`; near the end of the text, each takes half of what remains. A text shorter than two pieces
+    /// is not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike
     /// a mapped file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);
@@ -50,14 +50,14 @@ public:
     struct Piece {
         std::size_t begin = 0;
         std::size_t end = 0; ///< offset after the last event
-        EventBatch batch;    ///< includes the texts of the previous piece if both use the same object
+        EventBatch batch;    ///< includes the previous piece's strings if both use the same object
     };
     /// The piece that starts at `offset`; waits if the piece is still being parsed. Null if there is no usable piece.
     /// Valid until the next call. Drops pieces that start before `offset`.
     [[nodiscard]] const Piece* take(std::size_t offset);
 
     /// The next offset after `offset` that looks like the start of an event, regardless of the preceding text. After a
-    /// damaged event, reading can continue there. `within` bounds the search.
+    /// corrupt event, reading can continue there. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:

@@ -8,7 +8,7 @@
 
 namespace bubblescope::chrome {
 
-/// Decimal digits, read eight at a time from a text. Eight bytes after the text must be readable.
+/// Decimal digits, read eight at a time from text. Eight bytes after the text must be readable.
 struct Digits {
     std::uint64_t value = 0;
     int count = 0;

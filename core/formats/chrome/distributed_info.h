@@ -8,7 +8,7 @@
 
 namespace bubblescope::chrome {
 
-/// Reads rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits damaged entries. If
+/// Reads rank, world size and process groups from Kineto's distributedInfo, a JSON object; omits malformed entries. If
 /// the file already has a rank, that rank is kept. Returns the rank in the object.
 std::optional<std::int32_t> takeDistributedInfo(std::string_view object, TraceFile& file);
 

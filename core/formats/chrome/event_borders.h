@@ -8,8 +8,8 @@ namespace bubblescope::chrome {
 
 /// Finds likely starts of entries in the array of events, without parsing the preceding text. A likely start is "}
 /// ," followed by an object with a phase ("ph") among its top-level keys, regardless of its first key and of
-/// spacing. Objects in args have no phase. If an object in args has one, or if a string contains similar text, the
-/// result is wrong.
+/// spacing. Objects in args are assumed to have no phase: if one does, or if a string contains similar text, the result
+/// is wrong.
 ///
 /// All searches together take time proportional to the length of the text.
 class EventBorders {
@@ -22,18 +22,18 @@ public:
     /// The offset at which searches end.
     [[nodiscard]] std::size_t known() const { return known_; }
 
-    /// The first likely start after `offset`, within `within` bytes. An object whose phase cannot be read, because of
-    /// damage or length, is accepted if its first key is typical of events.
+    /// The first likely start after `offset`, within `within` bytes. An object whose phase cannot be read, because it
+    /// is corrupt or too long, is accepted if its first key is typical of events.
     [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
 
-    /// Like after(), but for damaged text, in which brackets and commas may be missing. Finds an object that is not
+    /// Like after(), but for corrupt text, in which brackets and commas may be missing. Finds an object that is not
     /// preceded by a colon, or that starts with its phase.
     [[nodiscard]] std::optional<std::size_t> afterDamage(std::size_t offset, std::size_t within);
 
-    /// True if the text starts with an object that has a phase, or with a damaged one that looks like an event.
+    /// True if the text starts with an object that has a phase, or with a corrupt one that looks like an event.
     [[nodiscard]] static bool beginsEvent(std::string_view text);
 
-    /// Total bytes that searches read to find the phases of objects.
+    /// Total number of bytes read to find the phases of objects.
     [[nodiscard]] std::size_t bytesLookedAt() const { return looked_at_; }
 
 private:

@@ -43,7 +43,7 @@ public:
     void expectPaddle() { paddle_ = true; }
 
     /// Call this function at the start of each document if a file contains several. If one document has a rank,
-    /// processes in later documents are different ones, even if their numbers are equal.
+    /// processes in later documents are treated as different, even if their numbers are equal.
     void beginDocument();
     /// Sets the rank of the current document, before or after its events.
     void stateRank(std::int32_t rank);
@@ -51,7 +51,7 @@ public:
     /// Call this function if the device vendor's profiler writes overflowed durations.
     void expectOverflows() { streams_.expectOverflows(); }
 
-    /// Sets the batch of the following events. `goes_on`: true if this is the previous batch with more texts.
+    /// Sets the batch of the following events. `goes_on`: true if this is the previous batch with more strings.
     void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
     /// Returns false if the job is stopped.
@@ -74,7 +74,7 @@ private:
         TrackId track;
     };
 
-    /// Minimum size of a text whose args are packed; args make up about a third of a text. Packing is worthwhile even
+    /// Minimum size of a text whose args are packed; args make up about a third of it. Packing is worthwhile even
     /// for files of this size, because there may be thousands of such files.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
@@ -112,7 +112,7 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     const std::string& where_;
-    std::vector<StringId> texts_; ///< texts of the current batch, as ids in the builder
+    std::vector<StringId> texts_; ///< strings of the current batch, as ids in the builder
     std::string_view mended_;     ///< repaired text of the current batch
     std::optional<std::uint32_t> source_;
     std::optional<ArgPacker> packer_; ///< used if keeping the args would otherwise require keeping the text in memory
@@ -133,7 +133,7 @@ private:
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
-    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers that texts end with, by label
+    std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers at the end of strings, by label
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_;             ///< ranks from labels
     std::vector<std::optional<std::int32_t>> document_ranks_; ///< ranks of documents; empty if no document has one
@@ -144,7 +144,7 @@ private:
         Row row; ///< the row as identified in the batch
         TrackId track = kNoId;
     };
-    std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by a part of their bits
+    std::array<RecentRow, 16> recent_rows_; ///< recent rows of the batch, indexed by some of their bits
 };
 
 } // namespace bubblescope::chrome

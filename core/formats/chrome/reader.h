@@ -11,10 +11,10 @@
 namespace bubblescope::chrome {
 
 /// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file. Also
-/// sets the file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or damaged file up to the
-/// damage and adds a diagnostic. Invalid events are omitted and counted. Args stay in `bytes`, which the trace keeps
-/// alive. Large files are parsed on several threads. `where` is the name of the file. Errors: Input if the JSON is not
-/// a trace or is damaged before the first event; Cancelled.
+/// sets the file's format and, from Kineto's distributedInfo, its rank. Reads a truncated or corrupt file up to the
+/// first error and adds a diagnostic. Invalid events are omitted and counted. Args stay in `bytes`, which the trace
+/// keeps alive. Large files are parsed on several threads. `where` is the name of the file. Errors: Input if the JSON
+/// is not a trace or is corrupt before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

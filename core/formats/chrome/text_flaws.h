@@ -7,7 +7,7 @@
 
 namespace bubblescope::chrome {
 
-/// Flaws that JSON does not allow in texts: per kind, their offsets in the file, in order.
+/// Flaws that JSON does not allow in text: their file offsets, in order, per kind.
 struct TextFlaws {
     std::vector<std::uint64_t> not_utf8;    ///< bytes that were replaced by '?'
     std::vector<std::uint64_t> controls;    ///< unescaped control characters, which are kept
@@ -17,7 +17,7 @@ struct TextFlaws {
     void endAt(std::uint64_t offset);
 };
 
-// `document` contains a text, with one additional character before it and one after it.
+// `document` contains the text, with one additional character before it and one after it.
 
 /// Replaces bytes that are not UTF-8 with '?', and records their offsets.
 void replaceInvalidBytes(std::string_view text, std::uint64_t offset, char* document, TextFlaws& flaws);

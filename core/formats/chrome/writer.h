@@ -16,7 +16,7 @@ namespace bubblescope::chrome {
 /// use doubles, represent them exactly. Otherwise, times are relative to the trace's origin, recorded in a metadata
 /// event ("trace_origin"). Processes of different files get different numbers. A metadata event ("trace_files", see
 /// source_files.h) records the files and the `problems` found when reading them. Elements that the format cannot
-/// represent (flow points outside of slices) are counted in `log`. Errors: Input if the file cannot be written.
+/// represent (flow points outside slices) are counted in `log`. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
                                  std::span<const Diagnostic> problems = {});
 

@@ -14,10 +14,10 @@ class Database;
 namespace bubblescope::nsys {
 
 /// Reads an SQLite export from Nsight Systems into the builder's current file: kernels, complete CUDA graphs, copies,
-/// memsets, waits for the device, calls of the CUDA runtime, the profiler's overhead and NVTX ranges. Categories have
-/// Kineto's names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead); NVTX ranges have the category
-/// "nvtx". Device work and calls have the arg "correlation", which links them within a process. Tables and columns that
-/// some versions of the exporter do not write are optional. A damaged table is read up to the damage. Views and virtual
+/// memsets, waits for the device, CUDA runtime calls, the profiler's overhead and NVTX ranges. Categories have Kineto's
+/// names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead); NVTX ranges have the category "nvtx".
+/// Device work and calls have the arg "correlation", which links them within a process. Tables and columns that some
+/// versions of the exporter do not write are optional. A corrupt table is read up to the first error. Views and virtual
 /// tables that replace tables are reported but not read. Times are absolute if the file records the session start.
 /// `where` is the name of the file. Errors: Input for other databases and for databases without events; Cancelled.
 [[nodiscard]] Status readNsys(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,

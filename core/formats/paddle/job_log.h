@@ -15,7 +15,7 @@ namespace bubblescope::paddle {
 [[nodiscard]] bool looksLikeJobLog(std::string_view text);
 
 /// Reads the profiler's lines in one worker's log into the builder's current file: one slice per job, with the type as
-/// name and the arg micro_batch_id. Skips other lines. Counts broken lines of the profiler (ranks may overwrite each
+/// name and the arg micro_batch_id. Skips other lines. Counts malformed profiler lines (ranks may overwrite each
 /// other's output). `where` is the name of the file. Errors: Input if no line can be read; Cancelled.
 [[nodiscard]] Status readJobLog(std::string_view text, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);

@@ -52,14 +52,14 @@ inline constexpr std::string_view kCaptureWaitForCore = "waits for a core";
 inline constexpr std::string_view kPipelineCategory = "pipeline";
 inline constexpr std::string_view kStepMark = "step ";
 
-/// Number of events that a process has recorded and lost since its start. In the process's trace, the instant "capture
+/// Numbers of events that a process has recorded and lost since its start. In the process's trace, the instant "capture
 /// totals" has an arg with the field's name for each count that is not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX ranges of all kinds
     std::int64_t marks = 0;          ///< NVTX
     std::int64_t comm_events = 0;    ///< events from NCCL's profiler interface
     std::int64_t gpu_work = 0;       ///< kernels, copies, memsets, graphs
-    std::int64_t gpu_calls = 0;      ///< calls of the driver and the runtime
+    std::int64_t gpu_calls = 0;      ///< driver and runtime calls
     std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL events lost because memory was full
     std::int64_t not_written = 0;    ///< ranges, marks and NCCL events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
@@ -67,7 +67,7 @@ struct CaptureCounts {
     std::int64_t untimed = 0;        ///< CUPTI records without times
     std::int64_t damaged = 0;        ///< CUPTI records that end too early or have impossible times
     std::int64_t unmatched = 0;      ///< begin events without an end, and end events without a begin
-    std::int64_t outside_window = 0; ///< events outside of the requested steps or time
+    std::int64_t outside_window = 0; ///< events outside the requested steps or time
     std::int64_t thinned_out = 0;    ///< kernels omitted between an op's first and last kernel, in pipeline mode
     std::int64_t parts_removed = 0;  ///< parts of the trace removed because of the size limit
 
@@ -81,7 +81,7 @@ struct CaptureCounts {
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name. The counts from kFirstLoss on are of missing data.
+/// All counts by name. Those from kFirstLoss on count missing data.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

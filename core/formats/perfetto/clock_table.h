@@ -25,7 +25,7 @@ public:
     ClockTable();
 
     /// `sequence` is that of the snapshot's packet, because clocks 64 to 127 are private to it. Returns a reading of a
-    /// host's monotonic and wall clocks if it has both. Throws protozero::exception on malformed input.
+    /// host's monotonic and wall clocks if the snapshot has both. Throws protozero::exception on malformed input.
     std::optional<ClockReading> addSnapshot(std::string_view message, std::uint32_t sequence);
 
     /// Converts a packet's time to the trace clock. Call this function once per packet with a time, in order, because

@@ -13,8 +13,8 @@
 
 namespace bubblescope::perfetto {
 
-/// Numbers texts from 1 in the order of their first use. Recording a slice looks up about six texts, so known texts are
-/// found with few memory accesses, in a table that is at most half full.
+/// Numbers strings from 1 in the order of their first use. Recording a slice looks up about six strings, so known ones
+/// are found with few memory accesses, in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -37,7 +37,7 @@ public:
         }
     }
 
-    /// Total bytes of all texts.
+    /// Total size of all strings in bytes.
     [[nodiscard]] std::size_t letters() const { return letters_.size(); }
 
 private:
@@ -65,7 +65,7 @@ struct Arg {
 };
 
 /// Encodes tracks, slices and instants as Perfetto TracePackets of one packet sequence. The output is a plain
-/// concatenation of packets, so files can be appended to and cut at any packet border. Field numbers are those of
+/// concatenation of packets, so files can be appended to and cut at any packet boundary. Field numbers are those of
 /// Perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
 ///
 /// Not thread-safe: use one encoder per writing thread, with a sequence id that is unique within the set of files.
@@ -96,8 +96,8 @@ public:
 
     /// Makes CLOCK_MONOTONIC the trace clock. Must come before the first event, because viewers drop packets whose
     /// clock they cannot relate to the trace clock. Perfetto also requires a relation to CLOCK_BOOTTIME, which is given
-    /// the same time. With `realtime`, also relates the clock to CLOCK_REALTIME, so that files of several hosts can be
-    /// aligned.
+    /// the same time. With `realtime`, also relates the clock to CLOCK_REALTIME, so that files from several hosts can
+    /// be aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
     /// Returns everything encoded since the last call, in complete packets. The interning state is kept.
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
 
-    /// Total bytes of the interned texts; 0 in a new encoder.
+    /// Total size of the interned strings in bytes; 0 in a new encoder.
     [[nodiscard]] std::size_t internedBytes() const {
         return names_.letters() + categories_.letters() + arg_names_.letters();
     }
@@ -123,7 +123,7 @@ private:
     bool first_ = true;
     std::string out_; ///< the first `used_` bytes are the encoded packets
     std::size_t used_ = 0;
-    std::string interned_;                   ///< encoded texts that the current event uses for the first time
+    std::string interned_;                   ///< encoded strings that the current event uses for the first time
     std::vector<std::uint64_t> arg_numbers_; ///< numbers of the names of the event's args
     InternTable names_;
     InternTable categories_;

@@ -10,7 +10,7 @@
 
 namespace bubblescope::perfetto {
 
-/// Names and texts of args, which a packet sequence references by number.
+/// Names and string values of args, which a packet sequence references by number.
 class ArgTexts {
 public:
     void setName(std::uint64_t iid, std::string_view text);
@@ -33,10 +33,10 @@ class AnnotationReader {
 public:
     explicit AnnotationReader(const ArgTexts& texts) : texts_(texts) {}
 
-    /// The texts of the result are valid until the next call, as long as the message and `texts` exist. Throws
-    /// protozero::exception on malformed input.
+    /// The strings in the result are valid until the next call, provided that the message and `texts` still exist.
+    /// Throws protozero::exception on malformed input.
     [[nodiscard]] ArgView read(std::string_view message);
-    /// True if the last annotation referenced a text that the file does not contain.
+    /// True if the last annotation referenced a string that the file does not contain.
     [[nodiscard]] bool lost() const { return lost_; }
 
 private:

@@ -20,7 +20,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A finished slice or, if `instant` is true, an event at `start`. Texts and args are valid only during the callback.
+/// A finished slice or, if `instant` is true, an event at `start`. Strings and args are valid only during the callback.
 struct StreamEvent {
     bool instant = false;
     std::uint64_t track = 0;
@@ -49,7 +49,7 @@ struct StreamCounts {
     std::int64_t instants = 0;
     std::int64_t torn = 0;      ///< number of positions at which the bytes did not continue with a packet
     std::int64_t skipped = 0;   ///< number of bytes skipped at these positions
-    std::int64_t damaged = 0;   ///< number of packets and events that cannot be decoded or refer to lost texts
+    std::int64_t damaged = 0;   ///< number of packets and events that cannot be decoded or refer to lost strings
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
@@ -90,11 +90,11 @@ private:
 /// Decodes the track events of a native file while it grows. Bytes arrive in pieces of any size, and an event is
 /// reported when its last byte has arrived. An incomplete packet is stored until the remaining bytes arrive. After
 /// bytes that are not a packet, reading continues at the next packet. Packets are decoded like those of complete files,
-/// except for features that only other writers use: packed packets (counted as damaged), counters, events in Chrome's
+/// except for features that only other writers use: packed packets (counted as corrupt), counters, events in Chrome's
 /// JSON format, and lists as args.
 ///
-/// Uses memory for interned texts, tracks, open slices and one packet, limited by the remainder of `memory`. Data that
-/// does not fit counts as damaged. Not thread-safe.
+/// Uses memory for interned strings, tracks, open slices and one packet, up to what is left of `memory`. Data that does
+/// not fit is counted as corrupt. Not thread-safe.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;
@@ -106,7 +106,7 @@ public:
     void feed(std::string_view bytes);
     /// Discards an incomplete packet whose remaining bytes will not arrive. Returns the packet's size in bytes.
     std::size_t dropPending();
-    /// Number of bytes of an incomplete packet.
+    /// Number of bytes of the incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
     [[nodiscard]] const StreamCounts& counts() const { return counts_; }
@@ -114,7 +114,7 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// keep() owns the texts.
+    /// keep() owns the strings.
     struct Sequence : NumberedTexts<std::string_view> {
         NumberTable<std::string_view> arg_names;
         NumberTable<std::string_view> arg_texts;
@@ -132,7 +132,7 @@ private:
         TimeNs start{0};
         std::string_view category;
         std::string_view name;
-        std::vector<Arg> args;     ///< the texts belong to texts_ or are in `letters`
+        std::vector<Arg> args;     ///< the strings belong to texts_ or are in `letters`
         std::vector<char> letters; ///< a vector, because a short string's content would move when slices are swapped
 
         /// Capacity of the buffers in bytes.
@@ -186,7 +186,7 @@ private:
     bool torn_ = false; ///< true while searching for the next packet
     PacketBatch batch_;
     Decoder decoder_{*this};
-    std::set<std::string, std::less<>> texts_; ///< all texts in use
+    std::set<std::string, std::less<>> texts_; ///< all strings in use
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
     RecentOf<OpenSlices> recent_; ///< recently used entries of `open_`

@@ -16,7 +16,7 @@
 #include <vector>
 
 /// Events of native trace files as specified in timeline/trace_names.h, for every writer of such files. The returned
-/// args are views of constants and of texts in the source, which must outlive them.
+/// args are views of constants and of strings in the source, which must outlive them.
 
 namespace bubblescope::perfetto {
 
@@ -81,8 +81,8 @@ private:
     std::vector<Arg> args_;
 };
 
-/// Writes a check as a slice on `track` if it took time, otherwise as an instant. Checks on one track must be in order
-/// of time and must not overlap.
+/// Writes a check as a slice on `track` if it took time, otherwise as an instant. Checks on one track must be in time
+/// order and must not overlap.
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
 
 /// Writes a digest as an instant.

@@ -39,14 +39,14 @@ public:
         const auto known = others_.find(number);
         return known == others_.end() ? kNothing : known->second;
     }
-    /// True if the value was set, that is, if it is not empty. An empty text with an address counts as set.
+    /// True if the value was set, that is, if it is not empty. An empty string with a non-null address counts as set.
     [[nodiscard]] static bool isKnown(const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>)
             return value.data() != nullptr;
         else
             return value != T{};
     }
-    /// Number of values that were set; an empty one may count every time that it is set.
+    /// Number of values that were set; an empty one may be counted each time it is set.
     [[nodiscard]] std::size_t size() const { return count_; }
 
 private:

@@ -27,7 +27,7 @@ struct ListPart {
 };
 
 /// The repeated fields of TrackEvents, and their names if stored as text, which is rare. The lists contain the fields
-/// of many events, event by event. Texts are views of the file's bytes.
+/// of many events, event by event. Strings are views of the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -48,7 +48,7 @@ struct TrackEvent {
     std::uint64_t track = 0;
     std::uint64_t name_iid = 0;
     double counter = 0;
-    ListPart names; ///< if there is no number, the last of these counts
+    ListPart names; ///< if there is no number, the last of these is used
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
@@ -74,7 +74,7 @@ struct TrackEvent {
 /// Throws protozero::exception if the bytes are not a TrackEvent.
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
-/// Calls `use` with the kind, the number and the text of each entry in a sequence's table (fields::interned). Throws
+/// Calls `use` with the kind, number and string of each entry in a sequence's table (fields::interned). Throws
 /// protozero::exception on malformed input.
 template <class Use>
 void eachInterned(std::string_view message, const Use& use) {
@@ -101,8 +101,8 @@ void eachInterned(std::string_view message, const Use& use) {
 /// Reads TracePacketDefaults. Throws protozero::exception on malformed input.
 void readDefaults(std::string_view message, std::uint64_t& track, std::optional<std::uint32_t>& clock);
 
-/// A TrackDescriptor, or the description of a sequence's process or thread. Texts are views of the message. A text is
-/// empty if the message does not contain it.
+/// A TrackDescriptor, or the description of a sequence's process or thread. Strings are views of the message. A string
+/// is empty if the message does not contain it.
 struct TrackDescriptor {
     std::uint64_t uuid = 0;
     std::uint64_t parent = 0;
@@ -128,7 +128,7 @@ private:
 struct PlainAnnotation {
     unsigned name = 0;
     std::uint32_t field = 0; ///< field of the value, see fields::annotation
-    std::uint64_t bits = 0;  ///< a number, a flag, or a real number
+    std::uint64_t bits = 0;  ///< an integer, a flag, or a real number
     std::string_view text;
 
     static constexpr unsigned kNames = 64;
@@ -138,8 +138,8 @@ struct PlainAnnotation {
 };
 
 /// Reads a DebugAnnotation with a single value into `arg`. Returns false for a list or a dictionary, whose content is
-/// skipped. `texts` has name() and text(), each overloaded for a number in the sequence's tables and for a text in the
-/// message. Throws protozero::exception on malformed input.
+/// skipped. `texts` has name() and text(), each overloaded for a number in the sequence's tables and for a string in
+/// the message. Throws protozero::exception on malformed input.
 template <class Texts, class Arg>
 bool readAnnotation(std::string_view message, Texts&& texts, Arg& arg) {
     namespace annotation = fields::annotation;
@@ -209,7 +209,7 @@ inline bool PlainAnnotation::read(std::string_view message) {
     }
 }
 
-/// Fields of a TracePacket that only a few packets have. Texts are views of the file's bytes.
+/// Fields of a TracePacket that only a few packets have. Strings are views of the file's bytes.
 struct PacketExtras {
     bool dropped_before = false;
     bool other_data = false;
@@ -268,11 +268,11 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// After damage: true if these bytes are probably a packet. Unlike messages inside packets, the bytes must be
+/// After corrupt bytes: true if these bytes are probably a packet. Unlike messages inside packets, the bytes must be
 /// decodable, have content, and contain a sequence.
 [[nodiscard]] bool canBePacket(std::string_view body);
 
-/// After damage: the next position from `from` on at which several complete packets with content follow each
+/// After corrupt bytes: the next position from `from` on at which several complete packets with content follow each
 /// other.
 [[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 

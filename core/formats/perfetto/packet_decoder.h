@@ -20,8 +20,8 @@
 
 namespace bubblescope::perfetto {
 
-/// The state of one packet sequence: numbered texts and defaults. `TextOf` is the sink's representation of a text; it
-/// is empty if the packet has no text.
+/// The state of one packet sequence: numbered strings and defaults. `TextOf` is the sink's string type; a value is
+/// empty if the packet has no string.
 template <class TextOf>
 struct NumberedTexts {
     using Text = TextOf;
@@ -38,7 +38,7 @@ enum class PacketLoss : std::uint8_t {
     Damaged,       ///< the packet cannot be decoded
     Time,          ///< the event has no usable time
     Clock,         ///< no snapshot relates the event's clock to the trace clock
-    Names,         ///< the names of the event were in packets that are lost
+    Names,         ///< the names of the event were in lost packets
     Text,          ///< the event refers to an unknown number; its other fields are used
     ManyCategories ///< the event has too many categories; its other fields are used
 };
@@ -69,7 +69,7 @@ struct NamedEvent {
 ///   void onEvent(event, sequence)
 ///   void onLoss(loss)
 ///
-/// onExtras(), onRenderStage() and onEvent() may throw protozero::exception, which counts as a damaged packet.
+/// onExtras(), onRenderStage() and onEvent() may throw protozero::exception, which counts as a corrupt packet.
 template <class Sink, class Sequence>
 class PacketDecoder {
 public:

@@ -16,7 +16,7 @@ struct SegmentLimits {
 };
 
 /// An append-only file that contains only complete packets whenever no write is in progress. Each batch is passed to
-/// the kernel in one write without buffering. A batch that was only partly written (disk full) is removed again.
+/// the kernel in one write without buffering. A batch that was only partly written (disk full) is removed.
 /// Appended packets are not lost if the process dies.
 ///
 /// Not thread-safe.
@@ -42,8 +42,8 @@ public:
 
     /// True if the path still refers to this file. A job that cleans up its folder may have removed or moved the file.
     [[nodiscard]] bool isInPlace() const;
-    /// Copies the file to a new file at `path` and continues there. Error: Run, with the file; nothing
-    /// changes.
+    /// Copies the file to a new file at `path` and continues there. If this fails, nothing changes. Error: Run, with
+    /// the file.
     [[nodiscard]] Status moveTo(std::filesystem::path path);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }

@@ -12,7 +12,7 @@
 
 namespace bubblescope::perfetto {
 
-/// GPU work recorded by Perfetto's producers outside of track events. Creates one slice of the category
+/// GPU work recorded by Perfetto's producers outside track events. Creates one slice of the category
 /// "gpu_render_stage" per piece of work, and one row per hardware queue of each GPU. Throws protozero::exception on
 /// malformed input.
 class RenderStages {

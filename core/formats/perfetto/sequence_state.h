@@ -23,7 +23,7 @@ public:
 
     /// The source for events that use this sequence's current state for their args; adds the source to `args` if
     /// necessary. None if args must be stored, because the meaning of numbers changes or the file has too many sources.
-    /// With a packer, the packer stores the events instead of the file.
+    /// With a packer, events are read from the packer instead of the file.
     [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
 private:

@@ -15,7 +15,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A counter of a rank, such as its memory in bytes. Each value is valid until the time of the next one.
+/// A counter of a rank, such as its memory in bytes. Each value holds until the time of the next one.
 struct RankCounter {
     Rank rank;
     std::string name;
@@ -23,7 +23,7 @@ struct RankCounter {
 };
 
 /// Writes steps as one Perfetto trace file, including checks on ranks of the first replica, as specified in
-/// timeline/trace_names.h. Checks on one rank must be in order of time and must not overlap. An existing file is
+/// timeline/trace_names.h. Checks on one rank must be in time order and must not overlap. An existing file is
 /// replaced only when the new one is complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {},

@@ -14,7 +14,7 @@ namespace bubblescope::rocm {
 [[nodiscard]] bool looksLikeRocprofJson(std::string_view beginning);
 
 /// Reads kernels, copies and calls from rocprofv3's JSON into the builder's current file. Parses the complete document
-/// in memory, and thus uses up to ten times the size of the file. Errors: Input for damaged JSON and for files without
+/// in memory, which takes up to ten times the size of the file. Errors: Input for invalid JSON and for files without
 /// such records; Cancelled.
 [[nodiscard]] Status readRocprofJson(std::string_view text, const std::string& where, TraceBuilder& builder,
                                      DiagnosticLog& log, LoadProgress& progress);

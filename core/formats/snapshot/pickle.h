@@ -25,7 +25,7 @@ public:
     [[nodiscard]] Kind kind(Index value) const { return values_[value].kind; }
     /// An integer, or a float truncated to one; none for other types.
     [[nodiscard]] std::optional<std::int64_t> number(Index value) const;
-    /// The text of a value; empty for other types.
+    /// The text of a string or bytes value; empty for other types.
     [[nodiscard]] std::string_view text(Index value) const;
     /// The items of a list or tuple, or the alternating keys and values of a dict. Empty for other types.
     [[nodiscard]] const std::vector<Index>& items(Index value) const;

@@ -29,7 +29,7 @@ public:
     explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    /// The complete text, or the part that is available so far. The address of the text's beginning does not change.
+    /// The complete text, or the part that is available so far. The start address of the text does not change.
     [[nodiscard]] std::string_view text() const {
         return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
     }
@@ -50,8 +50,8 @@ public:
     void cut(std::size_t size) { size_ = size; }
     /// The owner that keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// True if text() consists of a file's pages, which need not stay in memory, because the system can load them
-    /// again.
+    /// True if text() is a file mapping, whose pages need not stay in memory because the system can reload
+    /// them.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
     /// True if args that are needed later should be stored in an ArgPacker, because text() uses a lot of memory or is
     /// released while it is read. `plain` is the limit for uncompressed files. If all files together are small, the
@@ -61,7 +61,7 @@ public:
         if (unpacked_ != nullptr) return true;
         return !mapped() && !of_small_load_ && text().size() >= (was_packed_ ? kPacked : plain);
     }
-    /// Sets the total bytes of all files to be loaded; 0 if unknown.
+    /// Sets the total size in bytes of all files to be loaded; 0 if unknown.
     void setLoad(std::uint64_t bytes) {
         constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // limit for compressed data, which grows about
                                                                   // twenty-fold when unpacked
@@ -97,9 +97,9 @@ using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
 /// Opens a file. text() then has at least the first megabytes, see extend(). Input that is not a regular file is read
 /// only as far as this machine's memory allows; if its first megabyte is not `plausible`, the rest is not read.
-/// Truncated or damaged compressed data yields everything before the damage, and a diagnostic ("truncated", "corrupt").
+/// Truncated or corrupt compressed data yields everything before the fault, and a diagnostic ("truncated", "corrupt").
 /// The decompressed size is bounded, so that a decompression bomb ends in an error. Errors: Input with the system's
-/// reason or the byte offset of the damage; Cancelled.
+/// reason or the byte offset of the fault; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 /// Like openFileBytes(), but reads the complete file.

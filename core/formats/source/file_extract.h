@@ -37,11 +37,11 @@ struct FileExtract {
 
     /// Compresses a value.
     void put(const std::string& key, std::string_view value);
-    /// The value of a key; none if missing. Error: Input if the value is damaged.
+    /// The value of a key; none if the key is missing. Error: Input if the value is corrupt.
     [[nodiscard]] Result<std::optional<std::string>> value(std::string_view key, const std::string& where) const;
 
     [[nodiscard]] std::string encoded() const;
-    /// `where` is the file for messages. Errors: Input if the bytes are damaged or in another version of the format.
+    /// `where` names the file in messages. Errors: Input if the bytes are corrupt or in another version of the format.
     [[nodiscard]] static Result<FileExtract> decoded(std::string_view bytes, const std::string& where);
 };
 

@@ -14,15 +14,15 @@ class LoadProgress {
 public:
     LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}
 
-    /// Starts a stage that ends when `fraction` (0 to 1) of the file's bytes are done.
+    /// Starts a stage that ends when `fraction` (0 to 1) of the file's bytes have been processed.
     void beginStage(double fraction) {
         stage_begin_ = told_;
         stage_bytes_ = static_cast<std::uint64_t>(fraction * static_cast<double>(file_bytes_)) - stage_begin_;
         next_ = 0;
     }
 
-    /// Readers call this function for every event. Reports progress and checks for a stop every megabyte. Returns false
-    /// if the reader should stop.
+    /// Readers call this function for every event. Reports progress and checks for a stop request every megabyte.
+    /// Returns false if the reader should stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;

@@ -47,7 +47,7 @@ public:
         capacity_ = capacity;
     }
 
-    /// For a buffer at a fixed place: declares that bytes before `end` will not be read again; they may become zeros.
+    /// For a buffer at a fixed address: declares that bytes before `end` will not be read again; they may become zeros.
     void release(std::size_t end);
     /// Reuses the released memory for the next `size` bytes, which avoids new allocations.
     void reuseReleased(std::size_t size);
@@ -62,7 +62,7 @@ private:
         explicit Free(std::shared_ptr<SharedPlace> with) : mapped(0), place(nullptr), shared(std::move(with)) {}
         void operator()(char* bytes) const;
 
-        std::size_t mapped;                  ///< size of the address range, if the buffer is at a fixed place
+        std::size_t mapped;                  ///< size of the address range, if the buffer is at a fixed address
         void* place;                         ///< start of that range
         std::shared_ptr<SharedPlace> shared; ///< address range that this buffer shares with others, if any
     };
@@ -71,9 +71,9 @@ private:
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
-    // Offsets in a buffer at a fixed place, rounded to units of memory:
+    // Offsets in a buffer at a fixed address, rounded to units of memory:
     std::size_t released_ = 0; ///< bytes before this offset are no longer read
-    std::size_t reused_ = 0;   ///< bytes before this offset no longer have memory
+    std::size_t reused_ = 0;   ///< bytes before this offset are no longer backed by memory
     std::size_t backed_ = 0;   ///< memory has been moved to addresses up to this offset
     int moves_left_ = 1024;    ///< limit, because each move uses an entry in the system's table of memory mappings
 };
@@ -87,7 +87,7 @@ struct Unpacked {
     ByteBuffer bytes;
     /// Reason why the data ends early; empty if complete. `bytes` contains all data decompressed before the fault.
     std::string fault;
-    bool cut_off = false;     ///< true if data is missing at the end, false if it is damaged
+    bool cut_off = false;     ///< true if data is missing at the end, false if it is corrupt
     std::size_t fault_at = 0; ///< offset of the fault in the compressed bytes
     std::size_t pieces = 0;   ///< number of pieces unpacked in parallel
 };
@@ -101,7 +101,7 @@ struct Unpacked {
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
 /// Decompresses all members (gzip) or frames (zstd) of a file, on all cores if there are several. Skips zeros after the
-/// last one. The decompressed size is bounded by unpackedLimit(); growing needs up to twice as much. Errors: Input if a
+/// last one. unpackedLimit() bounds the decompressed size; growing can use twice that much memory. Errors: Input if a
 /// file exceeds the limit or uses a zstd window above 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);

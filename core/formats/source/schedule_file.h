@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// True if a text is a schedule in PyTorch's CSV format, judging by the cells in the first line.
+/// True if the text is a schedule in PyTorch's CSV format, judging by the cells in its first line.
 [[nodiscard]] bool looksLikeScheduleCsv(std::string_view text);
 
 /// The error for a schedule passed instead of a trace. Explains what the file is and which commands accept it.

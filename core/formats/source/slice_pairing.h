@@ -25,7 +25,7 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Converts begin and end marks to slices. In order of time, each end closes the innermost open slice of its track. If
+/// Converts begin and end marks to slices. In time order, each end closes the innermost open slice of its track. If
 /// the marks of a track are in order in the file, as usual, each begin mark adds its slice to the builder and nothing
 /// else is stored. Otherwise the marks of the track are sorted at the end. Slices that are still open at the end of the
 /// file stay open (Trace::openSlices()) and are counted.
@@ -45,7 +45,7 @@ public:
         builder_.addFlow({id, builder_.sliceStart(last_begin_), builder_.sliceTrack(last_begin_), last_begin_, true});
     }
 
-    /// Completes the slices in the builder. `where` is the file for diagnostics. Returns false if the job is stopped.
+    /// Completes the slices in the builder. `where` names the file in diagnostics. Returns false if the job is stopped.
     [[nodiscard]] bool finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress);
 
 private:
@@ -101,8 +101,8 @@ private:
     [[nodiscard]] bool finishDisordered(const std::vector<TrackId>& tracks, Finishing& job);
     [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
                                             const std::unordered_map<SliceId, ArgSetId>& end_args);
-    /// Pairs marks in order of time for which `fit(begin, end)` returns true. Calls `use(begin, end)` for each pair, in
-    /// the order of begin marks, with null if the slice stays open.
+    /// Pairs the marks for which `fit(begin, end)` returns true, in time order. Calls `use(begin, end)` for each pair,
+    /// in the order of begin marks, with null if the slice stays open.
     template <class Fit, class Use>
     [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Fit& fit, const Use& use) const;
     /// An asynchronous slice, identified by an id.

@@ -19,7 +19,7 @@
 namespace bubblescope {
 
 /// Distinct numbers for a trace's processes and threads: the original ones if these are distinct. If two files, or a
-/// number and a text, share a number, other numbers are used. A row that was split off has its thread's number.
+/// numeric and a string id, share a number, other numbers are used. A row that was split off has its thread's number.
 class RowNumbers {
 public:
     explicit RowNumbers(const Trace& trace);
@@ -29,7 +29,7 @@ public:
         std::int64_t tid = 0;
     };
     [[nodiscard]] const Row& of(TrackId track) const { return rows_[track]; }
-    /// The number of a file's process, for counters.
+    /// The number of process `pid` of a file, for counters.
     [[nodiscard]] std::int64_t process(std::uint32_t file, std::int64_t pid) const;
 
 private:
@@ -67,13 +67,13 @@ struct SourceFiles {
 /// Does not set `rows`, because only the writer knows the limits of its format.
 [[nodiscard]] SourceFiles sourceFilesOf(const Trace& trace, const RowNumbers& rows,
                                         std::span<const Diagnostic> problems);
-/// Conversion to a JSON object and back. Damaged entries are left out, counted and reported. If there are no files,
+/// Conversion to a JSON object and back. Malformed entries are omitted, counted and reported. If there are no files,
 /// returns none.
 [[nodiscard]] std::string encoded(const SourceFiles& sources);
 [[nodiscard]] std::optional<SourceFiles> decodedSourceFiles(std::string_view json, const Sentence& where,
                                                             DiagnosticLog& log);
 
-/// Replaces the builder's current file by the first of the source files, and adds the others with the path of the
+/// Replaces the builder's current file with the first source file, and adds the others with the path of the
 /// current file. Assigns the files and process numbers to the builder's tracks and counters.
 void assignSourceFiles(const SourceFiles& sources, TraceBuilder& builder);
 

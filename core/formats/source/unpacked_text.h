@@ -19,8 +19,8 @@ namespace bubblescope {
 /// a fixed address, and the reader releases the parts that it has read, so only a few megabytes are in memory.
 class UnpackedText {
 public:
-    /// `owner` keeps the compressed bytes alive. `log` and `progress` must outlive the reading, which ends with
-    /// complete(). Null if the system has too little address space for the maximum unpacked size.
+    /// `owner` keeps the compressed bytes alive. `log` and `progress` must stay alive until the text is complete().
+    /// Null if the system has too little address space for the maximum unpacked size.
     [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
                                                             Packing packing, std::string where, DiagnosticLog& log,
                                                             LoadProgress& progress);
@@ -28,7 +28,7 @@ public:
     /// The text unpacked so far.
     [[nodiscard]] std::string_view text() const { return text_; }
     [[nodiscard]] bool complete() const { return complete_; }
-    /// Waits until the text has `size` bytes or is complete. If the text ends with damage, reports it ("truncated",
+    /// Waits until the text has `size` bytes or is complete. If a fault ends the text, reports it ("truncated",
     /// "corrupt"). Errors: Input if the unpacked text is empty or too long; Cancelled.
     [[nodiscard]] Status extend(std::size_t size);
     /// Estimated final length, based on the fraction of the file that has been unpacked.
@@ -60,7 +60,7 @@ private:
     OrderedTasks<Chunk> ahead_; ///< at most one task; last member, because the task uses the members above
 };
 
-/// Reports the reason why the data of a compressed file ends early. Error: Input if there is no data.
+/// Reports why the data of a compressed file ends early. Error: Input if there is no data.
 [[nodiscard]] Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -74,7 +74,7 @@ public:
     /// Upper bound for the number of rows in any table.
     [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
-    /// The tables whose names start with this text.
+    /// The tables whose names start with `begin`.
     [[nodiscard]] std::vector<std::string> tablesFrom(std::string_view begin) const {
         std::vector<std::string> found;
         for (auto table = tables_.lower_bound(begin); table != tables_.end() && table->starts_with(begin); ++table)
@@ -91,7 +91,7 @@ public:
     using Take = std::function<bool(const Row&)>;
     /// Passes the rows of a table to `take` on the calling thread; none if there is no such table. SQLite reads large
     /// tables on other threads, ahead of `take`. Tables differ between versions, so a missing column is read as NULL. A
-    /// table with more rows than the file has space for counts as damaged, because its pages may form cycles.
+    /// table with more rows than the file has space for is treated as corrupt, because its pages may form cycles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:

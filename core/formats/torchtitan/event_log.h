@@ -10,7 +10,7 @@
 
 namespace bubblescope::torchtitan {
 
-/// True if a text is torchtitan's structured log: one JSON object per line, with rank, log_type_name and time_us.
+/// True if the text is torchtitan's structured log: one JSON object per line, with rank, log_type_name and time_us.
 [[nodiscard]] bool looksLikeEventLog(std::string_view text);
 
 /// Reads such a log into the builder's current file. NAME_start and NAME_end delimit a slice NAME; everything else is
