@@ -54,14 +54,14 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const RecordOwner& owner, std::int64_t records) = 0;
     virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
-    /// Reports that the stream belongs to a recorded job and therefore has no records of ops.
+    /// Reports that the stream belongs to a recorded job and therefore has no op records.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
     /// Reports the number of events that the process has lost so far.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
     /// Reports the rank of the process according to its framework.
     virtual void onCaptureRank(int rank) = 0;
-    /// Reports for how long the process has recorded nothing; `in` is the open range, see perfetto::kCaptureStands.
+    /// Reports how long the process has recorded nothing; `in` is the open range, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
     /// Reports an event of another program, or one with missing fields.
     virtual void onOther() = 0;

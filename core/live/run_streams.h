@@ -71,7 +71,7 @@ public:
     /// True if all known processes of a recorded job have ended or are lost, so that its recognised steps are complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
-    /// Passes all steps that are due on to the derived class. Returns the events that occurred since the last call.
+    /// Passes all due steps to the derived class. Returns the events that occurred since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
@@ -96,7 +96,7 @@ private:
     /// Called only after onBegin() of the run.
     virtual void onDevice(const CheckPlace& place, CheckedDevice device) = 0;
     virtual void onStep(ClosedStep step, FollowingSteps following) = 0;
-    /// Called when all steps that are due have been passed; `open` steps are still open.
+    /// Called when all due steps have been passed; `open` steps are still open.
     virtual void onNoMoreSteps(std::size_t open) = 0;
     /// Passes checks of earlier steps, on the clock of those steps.
     virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;

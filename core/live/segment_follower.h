@@ -52,7 +52,7 @@ public:
     [[nodiscard]] std::size_t files() const { return files_.size(); }
     /// Total number of unread bytes in the files.
     [[nodiscard]] std::uint64_t unread() const;
-    /// Files that do not identify their rank, because they are empty or damaged at the start.
+    /// Files that do not identify their rank, because they are empty or corrupt at the start.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
     /// Files that could not be opened or read at the last attempt, with the system's messages.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
@@ -74,7 +74,7 @@ private:
         StreamTarget::Stream stream = 0;
         bool finished = false;            ///< true if the end was read and no more data will follow
         bool more = false;                ///< true if the last read did not reach the end
-        bool at_end = false;              ///< true if the current call of read() reached the end
+        bool at_end = false;              ///< true if the current call to read() reached the end
         bool seen = false;                ///< true if the file is in the current listing of the folders
         std::optional<TimeNs> removed_at; ///< time when the file was first missing from the listing
         std::int64_t pid = 0;             ///< the process whose exit is awaited; 0 = not known yet, negative = none

@@ -116,7 +116,7 @@ private:
     std::vector<bool> ended_;
     std::vector<std::size_t> usual_ops_; ///< number of ops in the last complete step; 0 if there is none
     bool looks_at_all_ =
-        false; ///< the next op that starts a step must check all ranks, because some may have finished meanwhile
+        false; ///< true if the next op that starts a step must check all ranks, as some may have finished
     std::int64_t most_slices_ = 1; ///< maximum number of slices per sequence seen so far
     std::size_t open_records_ = 0; ///< number of records in steps_
     int last_closed_ = -1;
@@ -141,7 +141,7 @@ public:
 
     /// Removes and returns the checks of a step that is about to be closed.
     [[nodiscard]] OfStep take(int step);
-    /// Records that arrived since the last call for steps that were already closed: verdicts may be late.
+    /// Late checks since the last call: their steps were already closed, because verdicts may be late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

@@ -48,7 +48,7 @@ public:
             std::size_t held = std::size_t{1} << 29;       ///< maximum number of bytes in transit in either direction
         } limits{};
     };
-    /// Errors: Run, with the address; Usage without a token, or for other machines without TLS.
+    /// Errors: Run, with the address; Usage if there is no token, or no TLS for other machines.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
     /// Sends and receives as much as possible without waiting. `now` is CLOCK_MONOTONIC.
@@ -65,7 +65,7 @@ public:
     [[nodiscard]] const net::Admission& admission() const { return admission_; }
     [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams rejected because of the limit
     [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections closed because of the limit
-    /// Maximum number of bytes that were ever queued for one sender.
+    /// Maximum number of bytes ever queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
     /// A sender whose connection was closed before its streams ended, or that has returned after this was reported.
     struct SenderNews {
@@ -110,7 +110,7 @@ private:
         std::string name{};
         std::string clock{};
         bool readable = true;                ///< true if data may have arrived
-        std::optional<TimeNs> stuck_since{}; ///< time since which the sender has not read its replies
+        std::optional<TimeNs> stuck_since{}; ///< when the sender stopped reading its replies
         std::map<std::uint32_t, std::shared_ptr<const Key>> streams{};
     };
 

@@ -44,9 +44,9 @@ public:
     [[nodiscard]] bool done() const;
     /// True if every stream has ended or its writer has exited, even if the collector has not acknowledged it yet.
     [[nodiscard]] bool hasEnded() const;
-    /// Time since which the collector has been unable to store data; empty if it can store data.
+    /// Time when the collector became unable to store data; empty if it can store data.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// Time when the collector last acknowledged new data, or of the first poll() if it has not acknowledged any.
+    /// Time of the collector's last acknowledgement of new data, or of the first poll() if there was none.
     [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
     /// Number of bytes that were sent but not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;

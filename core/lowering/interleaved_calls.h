@@ -19,7 +19,7 @@ struct InterleavedOrder {
     [[nodiscard]] bool is(const Schedule& order) const;
 };
 
-/// A rank of interleaved 1F1B, with forwards and backwards numbered separately from 0, as Megatron-core and Paddle do.
+/// A rank of interleaved 1F1B, with forwards and backwards each numbered from 0, as in Megatron-core and Paddle.
 class InterleavedCalls {
 public:
     InterleavedCalls(const Schedule& order, Rank rank, bool batched, int ahead);

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Modes in which Megatron-core posts transfers and waits for them.
+/// How Megatron-core posts transfers and waits for them.
 enum class MegatronTransfers : std::uint8_t {
     Batched,         ///< `batch_p2p_comm`, the default: all transfers of a call form one group
     Separate,        ///< transfers are posted one after another, in the order of _p2p_ops

@@ -10,7 +10,7 @@ namespace bubblescope {
 /// True for 1F1B with one stage per rank.
 [[nodiscard]] bool isOneFOneB(const Schedule& order);
 
-/// Calls with which a rank sends and receives between an F and a B of the steady phase.
+/// The calls a rank uses to send and receive between an F and a B of the steady phase.
 enum class PairCalls : std::uint8_t {
     Batched,  ///< one call, whose transfers form a group
     Separate, ///< one call, whose transfers are posted one after another

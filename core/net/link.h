@@ -20,7 +20,7 @@ namespace bubblescope::net {
 /// exchanged by the sender of a run's files and the monitor that follows the run.
 ///
 /// On the wire, the text is preceded by a header with its length and the checksums (CRC-32) of header and text. A
-/// damaged length is therefore detected before waiting for the text.
+/// corrupt length is therefore detected before waiting for the text.
 struct Frame {
     enum class Kind : std::uint8_t {
         Challenge, ///< from the listener; `text` is its nonce
@@ -52,12 +52,12 @@ struct Frame {
 /// Splits the data of a connection, which arrives in pieces of any size, into frames. Not thread-safe.
 class FrameReader {
 public:
-    /// Maximum length of a frame's text; a connection that announces a longer text is broken.
+    /// Maximum length of a frame's text; a connection that announces more is treated as broken.
     static constexpr std::size_t kLongestText = std::size_t{1} << 20;
 
     void feed(std::string_view bytes) { pending_.append(bytes); }
-    /// Returns the next frame; empty if more data is needed. Error: Input if the data is malformed; no more frames can
-    /// be read then.
+    /// Returns the next frame; empty if more data is needed. Error: Input if the data is malformed; after that, no
+    /// frames can be read.
     [[nodiscard]] Result<std::optional<Frame>> next();
     /// Memory used while waiting for the remainder of a frame.
     [[nodiscard]] std::size_t held() const { return pending_.capacity(); }
@@ -82,7 +82,7 @@ public:
     /// Sends and reads as much as possible without waiting; calls `take` for each complete frame. Must not be called
     /// after the link has ended. Returns after `reads` reads of 64 KiB, so that other links are not delayed.
     void poll(const std::function<void(const Frame&)>& take, int reads = 16);
-    /// Same as poll() without reading, for an end that sends more than it receives.
+    /// Like poll(), but without reading, for an end that sends more than it receives.
     void flush();
     /// Releases the connection for use without frames. Allowed only if no byte of a frame is queued or has been read,
     /// and only without TLS.
@@ -94,7 +94,7 @@ public:
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the peer closed the link
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< number of bytes queued for sending
-    /// Memory of the queues: at most about twice the waiting bytes for sending, and about two frames for receiving.
+    /// Queue memory: for sending, at most about twice the bytes waiting to be sent; for receiving, about two frames.
     [[nodiscard]] std::size_t held() const { return out_.size() + frames_.held(); }
     [[nodiscard]] std::size_t received() const { return received_; }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }

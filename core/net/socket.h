@@ -19,7 +19,7 @@
 
 namespace bubblescope::net {
 
-/// An address for listening or connecting.
+/// An address to listen on or connect to.
 struct Address {
     std::string host; ///< "127.0.0.1" by default
     int port = 0;     ///< 0 = any free port, for listening
@@ -97,7 +97,7 @@ public:
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
     /// Listens where other hosts can reach this host by the name that they use for it: on the interface that has the
-    /// name's address. If no interface has that address (because the name is resolved to the loopback, or addresses are
+    /// name's address. If no interface has that address (because the name resolves to loopback, or addresses are
     /// translated), listens on all interfaces. On failure, the result is not open, and `failed` contains the reason.
     [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 

@@ -15,12 +15,12 @@ public:
     struct State; ///< OpenSSL's
 
     explicit TlsSession(std::shared_ptr<State> state) : state_(std::move(state)) {}
-    /// Processes bytes from the other end and appends the decrypted text to `said`. Error: Input if the connection is
-    /// damaged or cannot be trusted.
+    /// Processes bytes from the other end and appends the decrypted text to `said`. Error: Input if the data is corrupt
+    /// or the other end cannot be trusted.
     [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
     /// Encrypts text for the other end. The text is queued until the handshake is complete.
     [[nodiscard]] Status say(std::string_view text);
-    /// Returns bytes to send to the other end that were produced since the last call.
+    /// Returns the bytes produced since the last call, to be sent to the other end.
     [[nodiscard]] std::string takeBytes();
 
 private:

@@ -17,7 +17,7 @@ struct AdviceOptions {
     std::optional<ModelSizes> sizes;    ///< tensor sizes of the model, for computing memory in bytes
     std::optional<std::int64_t> budget; ///< limit per rank
     std::size_t max_suggestions = 8;    ///< maximum number of suggestions
-    /// Time limit for the search for an order outside of all families; none = no search. See adviseSearched().
+    /// Time limit for the search for an order outside all families; none = no search. See adviseSearched().
     std::optional<TimeNs> search_time;
     std::string order_folder; ///< folder in which the caller stores such orders, ending with '/'; used in
                               ///< Suggestion::texts
@@ -59,9 +59,9 @@ struct Suggestion {
     Prediction prediction;
     HeldMemory memory;
     std::vector<std::string> frameworks; ///< frameworks that implement the schedule; may be empty
-    /// For moved work if layers are unknown: relative change of each stage's time (negative: shorter).
+    /// For moved work if layers are unknown: relative change in each stage's time (negative: shorter).
     std::vector<double> moved;
-    std::optional<Searched> searched = std::nullopt; ///< only for an order outside of all families
+    std::optional<Searched> searched = std::nullopt; ///< only for an order outside all families
 };
 
 /// Frameworks that implement a family's order in a flavor (empty = the family's default).
@@ -79,7 +79,7 @@ struct Advice {
     HeldMemory present;
     std::optional<LargerMicrobatches> larger; ///< none if the schedule does not support half as many micro-batches
     /// Sorted by step time, shortest first. Empty if no change gains more than half a percent and more than its
-    /// uncertainty. No suggestion is dominated by another one with at most as many chunks, parts, copies and memory.
+    /// uncertainty. No suggestion is dominated by another one with no more chunks, parts, copies and memory.
     std::vector<Suggestion> suggestions;
     /// Orders with the current number of chunks that need less memory and make the step at most 5 % longer, least
     /// memory saved first. None is dominated by another one or is a suggestion.

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// An order for a run, outside of all families, with a split of the layers.
+/// An order for a run, outside all families, with a split of the layers.
 struct SearchedChange {
     PipelineChange change;
     Searched known;

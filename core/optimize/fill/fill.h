@@ -26,9 +26,9 @@ struct FillBubble {
     std::size_t next_op =
         0; ///< index in the rank's list of the op that must not be delayed; the list's length for the last bubble
     TimeNs start{0};                                       ///< start in the typical step, relative to the step's start
-    TimeNs mean{0};                                        ///< mean of the length over all steps
+    TimeNs mean{0};                                        ///< mean length over all steps
     TimeNs sure{0};                                        ///< 10th percentile of the length over all steps
-    std::optional<std::int64_t> free_bytes = std::nullopt; ///< minimum free memory; none without a memory model
+    std::optional<std::int64_t> free_bytes = std::nullopt; ///< minimum free memory; none if there is no memory model
 };
 
 /// The kinds of work that can be tried, and their requirements.
@@ -51,7 +51,7 @@ struct FillOptions {
     std::optional<TimeNs> encoder;     ///< time of one forward of one micro-batch
     std::int64_t encoder_bytes = 0;    ///< bytes stored per forward until the pipeline uses its output
     std::optional<TimeNs> checkpoint;  ///< time to copy one rank's weights
-    std::vector<TimeNs> side_job;      ///< kernel durations; empty without a side job
+    std::vector<TimeNs> side_job;      ///< kernel durations; empty if there is no side job
     std::int64_t side_bytes = 0;       ///< bytes that the side job needs to run
     std::optional<MemoryModel> memory; ///< memory of all stages; used with `budget`
     std::int64_t budget = 0;           ///< bytes per rank
@@ -72,7 +72,7 @@ struct FilledWork {
     TimeNs offered_time{0}; ///< time of the offered pieces; 0 for a side job
     TimeNs time{0};         ///< time of placed work per step, over all ranks
     double share = 0;       ///< placed work as a fraction of the bubbles' mean time
-    TimeNs delay{0};        ///< mean increase of the step time, computed by replaying the steps
+    TimeNs delay{0};        ///< mean increase in the step time, computed by replaying the steps
     TimeNs late_delay{0};   ///< 95th percentile of the increase
     TimeNs gain{0};         ///< time saved per step, because the work is moved out of ops or would otherwise follow the
                             ///< step

@@ -45,7 +45,7 @@ struct OpCosts {
     /// Cost of a backward's all-reduce, as assumed by a cutting rule. By default, the cost of the longest all-reduce.
     std::optional<TimeNs> cut_budget;
     int max_slices = 4;    ///< maximum number of slices of an op
-    double slice_loss = 0; ///< relative increase of an op's total time per additional slice
+    double slice_loss = 0; ///< relative increase in an op's total time per additional slice
 };
 
 [[nodiscard]] TimeNs computeTime(const Operators& ops);
@@ -78,7 +78,7 @@ struct OpCosts {
 ///    "slices": {"most": N, "loss": SHARE},
 ///    "note": TEXT or list of them}
 ///
-/// TIME is a text with a unit. An operator may also have "all_reduce": true, "splittable": true (a matmul that may be
+/// TIME is a string with a unit. An operator may also have "all_reduce": true, "splittable": true (a matmul that may be
 /// cut along its rows), "weight_grad": TIME (the part of a gradient matmul that computes the weight gradient), and
 /// "assumed": TIME (its cost in a rule). Errors: Input, with `where` and the JSON path of the invalid entry. Unknown
 /// members are errors too, because they are probably misspelt.

@@ -15,7 +15,7 @@ namespace bubblescope::overlap {
 /// Busy intervals of a stream.
 class BusyTime {
 public:
-    /// Intervals must be added in order of time and must not overlap.
+    /// Intervals must be added in time order and must not overlap.
     void add(TimeNs start, TimeNs end) {
         if (start == end) return;
         if (!busy_.empty() && busy_.back().second == start) {

@@ -9,7 +9,7 @@
 
 namespace bubblescope::overlap {
 
-/// Plans for running a schedule's units on the two streams of their rank: pairs, and passes outside of
+/// Plans for running a schedule's units on the two streams of their rank: pairs, and passes outside
 /// pairs.
 struct UnitPlans {
     Plan pair;
@@ -22,7 +22,7 @@ struct StepRun {
     PerPass<TimeNs> all_reduce{}; ///< total time over all ranks
     PerPass<TimeNs> hidden{};     ///< part of that time that ran in parallel with compute
     int pairs = 0;                ///< number of pairs on all ranks
-    int singles = 0;              ///< number of backwards outside of pairs on all ranks
+    int singles = 0;              ///< number of backwards outside pairs on all ranks
 };
 
 /// Runs a step operator by operator. A pass starts when its rank's compute stream reaches it and its input is available
@@ -42,7 +42,7 @@ enum class Cutting {
     SearchSplit, ///< like Search, but ops longer than an all-reduce are split into the best number of slices
 };
 
-/// A way to hide all-reduces, and the name by which users choose it.
+/// A way to hide all-reduces, and its name for users.
 struct Variant {
     std::string_view name;
     std::string_view title;
@@ -55,7 +55,7 @@ struct Variant {
 /// Finds a variant by name. Error: Usage, with the list of names, if no name matches.
 [[nodiscard]] Result<Variant> variantNamed(std::string_view name);
 
-/// A pair under one variant, and the passes outside of pairs.
+/// A pair under one variant, and the passes outside pairs.
 struct PairStudy {
     Variant variant;
     UnitPlans plans;

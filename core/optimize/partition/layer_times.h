@@ -22,11 +22,11 @@ struct Layer {
 
 /// Reads the layers of a model, in order. An embedding and an output head are also layers.
 ///
-/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]}, or only the list. Times are texts with a unit, or numbers
-/// in the document's "unit" ("ms", "us", "ns", "s"). "input_grad" and "weight_grad" may replace or complement
+/// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]}, or only the list. Times are strings with a unit, or
+/// numbers in the document's "unit" ("ms", "us", "ns", "s"). "input_grad" and "weight_grad" may replace or complement
 /// "backward". Optional members: "name", "memory", "count" (the number of consecutive equal layers) and "kind"
 /// ("embedding", "transformer" by default, "mtp" for multi-token prediction, or "head"). "embedding" and "head" outside
-/// of the list may define a layer before the first one and a layer after the last one.
+/// the list may define a layer before the first one and a layer after the last one.
 ///
 /// CSV: a header line with these names, then one line per layer. Each layer needs forward and backward, or forward and
 /// both halves. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).

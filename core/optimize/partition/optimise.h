@@ -46,9 +46,9 @@ struct OptimalPartition {
 /// its halves). The longest path of each simulation becomes another bound. If the search exceeds `effort`, returns the
 /// best split so far and the lower bound reached.
 ///
-/// Errors: Usage if there are fewer layers than stages or far more than models have, if the schedule runs two pipelines
-/// in opposite directions (their stages do not form one chain of layers), or if no split is found that fits into the
-/// memory.
+/// Errors: Usage if there are fewer layers than stages or far more than any model has, if the schedule runs two
+/// pipelines in opposite directions (their stages do not form one chain of layers), or if no split is found that fits
+/// into the memory.
 [[nodiscard]] Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::vector<Layer>& layers,
                                                          const PartitionOptions& options = {});
 

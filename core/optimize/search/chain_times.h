@@ -13,7 +13,7 @@ struct ChainTimes {
     std::vector<std::int64_t> tail; ///< minimum time from the op's start to the end of the step
 };
 
-/// Bounds from the chains of ops that a micro-batch passes. O(ops).
+/// Bounds from the chains of ops that a micro-batch passes through. O(ops).
 [[nodiscard]] ChainTimes chainTimes(const OrderProblem& problem);
 
 /// Bounds for orders that run the micro-batches of each kind and stage in sequence. `problem` must be uniform(); one of

@@ -9,7 +9,7 @@
 namespace bubblescope {
 
 /// Proposes moves that may shorten a step, for ops on the longest chain. The chain consists of blocks of consecutive
-/// ops on one rank. Ops inside a block move behind the op that sends or before the op that receives. Check the moves
+/// ops on one rank. Ops inside a block move after the op that sends or before the op that receives. Check the moves
 /// with allowed().
 class CriticalMoves {
 public:

@@ -25,7 +25,7 @@ struct Improved {
 };
 
 /// Tabu search from a start order. The search moves ops on the longest chain: inside each block of consecutive ops on
-/// one rank, ops move behind the op that sends or before the op that receives. The best of a few such moves according
+/// one rank, ops move after the op that sends or before the op that receives. The best of a few such moves according
 /// to OrderEvaluator::estimate() is applied, even if the step gets longer. The moved op then cannot be moved again for
 /// a number of moves. The result depends only on the options, not on time, unless the job is stopped.
 [[nodiscard]] Improved improveOrder(const OrderProblem& problem, const RankOrders& start, const ImproveOptions& options,

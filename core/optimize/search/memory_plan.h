@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// Allowed moves of activations that do not fit into memory.
+/// Permitted ways to move activations that do not fit into memory.
 struct MemoryMoves {
     bool offload = false;   ///< copy to the host and back
     bool recompute = false; ///< recompute before the backward

@@ -28,8 +28,8 @@ struct NoisySteps {
 [[nodiscard]] NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders,
                                     const std::vector<char>& fused, const NoiseModel& noise);
 
-/// A lower bound on the mean of any order, even if chosen knowing the times of each draw: the mean of the draws'
-/// bounds. Empty if the draws together have too many ops, or the job is stopped.
+/// A lower bound on the mean of any order, even one chosen with each draw's times known: the mean of the draws' bounds.
+/// Empty if the draws together have too many ops, or the job is stopped.
 [[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
                                                      const JobControl& control);
 

@@ -14,7 +14,7 @@ struct OrderMove {
     std::int32_t to = 0;
 };
 
-/// The times of an order that changes. Stores the start of each op and the longest path from it to the end of the step.
+/// The times of a changing order. Stores the start of each op and the longest path from it to the end of the step.
 /// Estimating a move examines only the ops that it shifts, and applying it recomputes only what it affects.
 ///
 /// Times are those of simulate() if the problem is plain(); stepLength() defines the end of the step. Not thread-safe.
@@ -74,7 +74,7 @@ private:
         return output == kNoNumber ? time_[at(op)] : reach_[at(op)] + tail_[at(output)];
     }
     [[nodiscard]] std::int64_t tailOf(OpNumber op) const;
-    /// The tail of an op that is the last on its rank.
+    /// The tail of an op if it is the last on its rank.
     [[nodiscard]] std::int64_t lastTail(OpNumber op) const {
         return time_[at(op)] + problem_->after(problem_->op(op).rank);
     }

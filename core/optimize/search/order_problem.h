@@ -70,13 +70,13 @@ class OrderProblem {
 public:
     struct Sizes : OrderSizes {
         Placement placement = Placement::Loop;
-        bool split = true; ///< backwards are I and W; otherwise B
+        bool split = true; ///< true if backwards are I and W, false if B
     };
 
     /// `costs` provides times by stage if stages differ, and must outlive this object. Errors: Usage if copies of a
     /// second pipeline do not fit or do not share its micro-batches evenly, or if times do not cover every stage,
-    /// exceed 64 bits in sum, or make pairs shorter than one of their halves; Input, with the rank, if memory cannot
-    /// hold a single micro-batch.
+    /// add up to more than 64 bits, or make pairs shorter than one of their halves; Input, with the rank, if memory
+    /// cannot hold a single micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
 
@@ -91,12 +91,12 @@ public:
     [[nodiscard]] std::int64_t after(Rank rank) const { return after_[rank.index()]; }
     [[nodiscard]] bool limited() const { return limited_; }
     [[nodiscard]] bool bytes() const { return bytes_; } ///< true if memory is in bytes, false if it is in activations
-    /// True if all micro-batches take equal times on each stage: orders then differ only in kinds and stages.
+    /// True if all micro-batches take the same time on each stage: orders then differ only in kinds and stages.
     [[nodiscard]] bool uniform() const { return uniform_; }
     /// True if busy times and arrivals are the only costs of transfers, and ops run one by one. Otherwise a schedule
     /// can only be evaluated by simulation.
     [[nodiscard]] bool plain() const { return plain_; }
-    /// The same problem with other op times, indexed by op number. For plain() problems.
+    /// The same problem with different op times, indexed by op number. For plain() problems.
     [[nodiscard]] OrderProblem withTimes(const std::vector<std::int64_t>& times) const;
     /// True if an input gradient and its weight gradient take as long as a combined backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
@@ -126,7 +126,7 @@ private:
 using RankOrders = std::vector<std::vector<OpNumber>>;
 
 /// The time from the start of a simulated step to the last end of an op or of the work that follows on its rank.
-/// Without such work, this is StepTimeline::wall().
+/// If there is no such work, this is StepTimeline::wall().
 [[nodiscard]] TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step);
 
 /// The schedule of an order. `fused` (per op, or empty) marks input gradients followed directly by their weight
@@ -137,7 +137,7 @@ using RankOrders = std::vector<std::vector<OpNumber>>;
 /// Merges each forward and adjacent gradient of another micro-batch into a pair, starting with the first op.
 void pairNeighbours(Schedule& schedule);
 
-/// The order of a schedule whose ops match the problem. The ops of a pair are put one after the other, and combined
+/// The order of a schedule whose ops match the problem. The ops of a pair are placed one after the other, and combined
 /// backwards become I and W if the problem splits them. None if the ops differ.
 [[nodiscard]] std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule);
 

@@ -41,7 +41,7 @@ struct SearchRequest : OrderSizes {
     /// If set, orders are rated by the mean step time, plus the time by which their 95th percentile exceeds the best
     /// family's.
     std::optional<NoiseModel> noise;
-    std::optional<TimeNs> time_limit; ///< time limit of the search; a round that exceeds the limit is discarded
+    std::optional<TimeNs> time_limit; ///< time limit for the search; a round that exceeds the limit is discarded
     std::optional<int> rounds;        ///< maximum number of rounds
     std::int64_t effort = 4'000'000;  ///< number of ops to examine per task of a round
     std::uint64_t seed = 1;
@@ -68,7 +68,7 @@ struct SearchProgress {
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
 /// Return false to end the search; the result is then the best order so far. Called on the thread that called
-/// searchOrder(). References are valid during the call.
+/// searchOrder(). References are valid only during the call.
 using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
