@@ -69,7 +69,7 @@ void parallelCalls(const Work&... work) {
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// As above, for functions that process `items` items in total. For a small total, only the calling thread works.
+/// As above, for functions that process `items` items in total. If there are few items, uses only the calling thread.
 template <class... Work>
 void parallelCalls(std::size_t items, const Work&... work) {
     if (items > kParallelItems) return parallelCalls(work...);
@@ -95,7 +95,7 @@ auto parallelPieces(std::size_t count, const Work& work) {
     }
 }
 
-/// parallelFor() over groups with `items` items in total. For a small total, only the calling thread works.
+/// parallelFor() over groups with `items` items in total. If there are few items, uses only the calling thread.
 template <class Work>
 void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
     if (items > kParallelItems) return parallelFor(groups, work);

@@ -43,7 +43,7 @@ struct ReadTraces {
 /// in a folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
 /// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
 /// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another file is
-/// usable, otherwise an error. Progress counts the bytes of the files. Errors: Input, Cancelled.
+/// usable, otherwise an error. Progress is counted in bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const ReadOptions& options = {});
 

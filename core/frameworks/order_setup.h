@@ -17,7 +17,7 @@ enum class Framework : std::uint8_t { Torchtitan, GraphPp, Automodel, Megatron, 
 [[nodiscard]] std::optional<Framework> frameworkFromName(std::string_view name);
 [[nodiscard]] const std::vector<std::string>& frameworkNames();
 
-/// The configuration with which a framework runs an order.
+/// How to configure a framework to run an order.
 struct OrderSetup {
     std::string framework;     ///< display name
     bool takes_file = false;   ///< true if the framework reads the order from PyTorch's CSV, false if it generates it

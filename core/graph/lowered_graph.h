@@ -26,7 +26,7 @@ inline constexpr ActionIndex kNoAction = -1;
 ///   WAIT_SEND or WAIT_RECV for its transfer, a WAIT_REDUCE_GRAD for its reduction, a WAIT_OFFLOAD for its OFFLOAD, and
 ///   a backward for its RELOAD. Posting a send or receive does not wait for anything else.
 /// - A call (a send, a receive, or a group of both in one communicator) is at the head of its rank's queue in
-///   that communicator. This event waits for the call's posting, and for the end of the previous call in the queue.
+///   that communicator. This event waits until the call is posted and the previous call in the queue has ended.
 /// - A transfer has ended. This event waits until both of its calls are at the head. For its sender, an eager send ends
 ///   without the other rank; the receive then still waits for both calls.
 /// - A side action has ended. UNSHARD and REDUCE_GRAD share a stream. OFFLOAD and RELOAD use one stream to the host,
@@ -80,7 +80,7 @@ public:
     // Number of events, which are the tasks of a graph.
     [[nodiscard]] TaskIndex eventCount() const { return 2 * actionCount() + static_cast<TaskIndex>(calls_.size()); }
     [[nodiscard]] TaskIndex passed(ActionIndex index) const { return index; }
-    /// The event in which a send or receive ends for its rank, or a side action ends.
+    /// The event that a send or receive has ended for its rank, or that a side action has ended.
     [[nodiscard]] TaskIndex ended(ActionIndex index) const { return actionCount() + index; }
     [[nodiscard]] TaskIndex atHead(std::int32_t call) const { return 2 * actionCount() + call; }
     [[nodiscard]] std::vector<TaskEdge> edges() const;

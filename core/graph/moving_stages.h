@@ -36,7 +36,7 @@ struct MovingTimes {
 [[nodiscard]] Result<Schedule> movingOrder(const MovingStages& stages);
 
 /// Simulates the step of movingOrder(). A rank stores the weights of two visits, because it loads the next ones while
-/// it runs the current ones. Errors: as for movingOrder(); Usage if the times exceed 64 bits.
+/// it runs the current ones. Errors: as for movingOrder(); Usage if the times do not fit in 64 bits.
 [[nodiscard]] Result<StepTimeline> simulateMoving(const MovingStages& stages, const MovingTimes& times);
 
 /// Assumes equal times t for all positions, transfers c, and loads that fit into a visit (weights ≤ m·t). Position i

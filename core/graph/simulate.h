@@ -27,7 +27,7 @@ namespace bubblescope {
 ///
 /// Errors: Input if the order is invalid or deadlocks, even if only in the model's send mode; the message names the
 /// first problem that validate() found. Usage if per-stage times do not cover every stage, or if the sum of all times
-/// exceeds 64 bits.
+/// does not fit in 64 bits.
 [[nodiscard]] Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs);
 
 } // namespace bubblescope

@@ -88,8 +88,8 @@ private:
 };
 
 /// Recognises the steps of a recorded job while it runs: rereads its files when they have grown, in the same way as
-/// `analyze` reads finished files. Since file sizes are limited, reading is fast; at most a fifth of the time is spent
-/// on reading. Not thread-safe.
+/// `analyze` reads finished files. Reading is fast because file sizes are limited; it takes at most a fifth of the
+/// time. Not thread-safe.
 class CapturedRun {
 public:
     /// `patience`: the last step counts as complete if the files have not grown for this long.

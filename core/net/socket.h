@@ -33,8 +33,8 @@ struct Address {
 /// exposed unless requested. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
-/// Check for streams without TLS, which others could read and modify in transit. Error: Usage unless this is a loopback
-/// address; `encrypting` lists the options that enable encryption.
+/// Checks the address of a stream without TLS, which others could read and modify in transit. Error: Usage unless this
+/// is a loopback address; `encrypting` lists the options that enable encryption.
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;

@@ -29,7 +29,7 @@ struct WindowOptions {
     bool slides = false;
 };
 
-/// Steps of a run that are completely in memory and are analysed together: all steps of a run, a part that is compared
+/// Steps of a run that are held in memory and analysed together: all steps of a run, a part that is compared
 /// with earlier steps, or the latest steps of a running job. Not thread-safe; the analysis uses all cores.
 class StepWindow {
 public:
@@ -54,8 +54,8 @@ public:
 
     /// The anomalies in the added steps. Call this function after judge() or describe().
     [[nodiscard]] std::vector<Anomaly> search() const;
-    /// Like search(), but for a window that is, or stands for, the complete run. Also finds anomalies that concern the
-    /// complete run. Sorted by cost per step, highest first.
+    /// Like search(), but for a window that is, or represents, the complete run. Also finds anomalies of the run as a
+    /// whole. Sorted by cost per step, highest first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
     /// Keeps only the first `first` and the last `last` step numbers.

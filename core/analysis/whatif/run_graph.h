@@ -40,7 +40,7 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // Not ops but delays of op starts, classified by the records during the delay (DelayParts).
+    // Not ops but delays before ops, classified by the records during the delay (DelayParts).
     TransferDelay, ///< a transfer was in progress
     Blocked,
     ReplayedWork,
@@ -83,7 +83,7 @@ struct RunOpInfo {
     return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
 }
 
-/// True for the delay of an op's start.
+/// True for the delay before an op.
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
     return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
@@ -175,7 +175,7 @@ public:
 private:
     std::vector<RunNode> nodes_;
     std::vector<TimeNs> durations_;
-    std::vector<OpParts> parts_; ///< parts of the first nodes; empty if no parts are known
+    std::vector<OpParts> parts_; ///< parts of the first nodes' durations; empty if none are known
     std::vector<TaskEdge> edges_;
     std::vector<NodeId> meeting_; ///< per node: the meeting that waits instead of the node
 };

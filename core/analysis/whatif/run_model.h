@@ -73,7 +73,7 @@ struct RunModel {
     bool has_streams = false;
     /// The same steps on the accounting's graph, for questions about causes. Null if this model uses that graph.
     std::shared_ptr<const RunModel> accounted;
-    /// Model of the typical step only, with all replicas. Null if this model contains only the typical step. Changes of
+    /// Model of the typical step only, with all replicas. Null if this model contains only the typical step. Changes to
     /// times are predicted with this model.
     std::shared_ptr<const RunModel> typical;
     /// The steps in their planned order, on the accounting's graph. Null if the steps ran in their planned order.

@@ -23,7 +23,7 @@ struct OpDelay {
 /// The reasons why a rank is blocked between two consecutive ops, other than the transfer of the input: see Hold.
 struct OpHold {
     OpIndex sends_to = kNoOp; ///< transfer of the previous output, identified by the receiving op
-    bool receives = false;    ///< true if the input transfer started only after the previous op had ended
+    bool receives = false;    ///< true if the input transfer started only after the previous op ended
 };
 
 /// The times of a pipeline's ops and transfers. For an overlapped pair, `op` is the first half.
@@ -32,7 +32,7 @@ struct PipelineTimes {
     std::function<OpParts(OpIndex op)> parts;              ///< parts of the op's time; empty if unknown
     /// Time of the transfer that feeds an op; none if the op did not wait for it.
     std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
-    std::function<void(OpIndex op, std::vector<OpDelay>& out)> delays; ///< delays before an op, in order of time
+    std::function<void(OpIndex op, std::vector<OpDelay>& out)> delays; ///< delays before an op, in time order
     std::function<OpHold(OpIndex op)> holds = nullptr;                 ///< empty if sends do not block ranks
 };
 

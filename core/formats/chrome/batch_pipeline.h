@@ -22,22 +22,22 @@ namespace bubblescope::chrome {
 /// reaches the start of a later piece. The result is the same as without this class, except that a corrupt event that
 /// contains a bracket of the wrong kind may be accepted.
 ///
-/// A small text is cut in the same way. Each piece is then parsed when it is requested, by the requesting thread,
+/// Short text is cut in the same way. Each piece is then parsed when it is requested, by the requesting thread,
 /// because waking other threads would take longer. Small pieces and their events stay in the cache.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-    /// The best size of pieces for a text of `text` bytes.
+    /// The best piece size for `text` bytes of text.
     [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
     enum class Threads { All, ThisOne };
-    /// A complete text with fewer bytes is parsed fastest by one thread, in pieces.
+    /// Complete text with fewer bytes is parsed fastest by one thread, in pieces.
     static constexpr std::size_t kForOneThread = std::size_t{4} << 20;
     static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
 
     /// `text` is the file, or its beginning if not `complete`; `begin` is the offset of the first event. Pieces have at
-    /// least `piece_bytes`; near the end of the text, each takes half of what remains. A text shorter than two pieces
-    /// is not parsed ahead. A text for one thread must be complete. If the text also `stays` in memory (unlike
+    /// least `piece_bytes`; near the end of the text, each takes half of what remains. Text shorter than two pieces is
+    /// not parsed ahead. Text for one thread must be complete. If the text also `stays` in memory (unlike
     /// a mapped file that another program may write to), its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
                   Threads threads = Threads::All, bool stays = false);

@@ -98,7 +98,7 @@ public:
     EventParser(const EventParser&) = delete;
     EventParser& operator=(const EventParser&) = delete;
 
-    /// Appends the events in a text of one or more events, separated by commas. For any other text, returns false and
+    /// Appends the events in `text`: one or more, separated by commas. For any other text, returns false and
     /// does not change the batch's events; strings may have been added to the batch. `offset` is the start of the text
     /// in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
@@ -106,7 +106,7 @@ public:
     /// bytes, and not change during the call.
     [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
     static constexpr std::size_t kBehind = 64;
-    /// Like parse(), but for a text that may continue after the array of events. Returns the size of the events in
+    /// Like parse(), but for text that may continue after the array of events. Returns the size of the events in
     /// bytes; none if parse() would return false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 

@@ -74,7 +74,7 @@ private:
         TrackId track;
     };
 
-    /// Minimum size of a text whose args are packed; args make up about a third of it. Packing is worthwhile even
+    /// Minimum size of the text for packing its args, which make up about a third of it. Packing is worthwhile even
     /// for files of this size, because there may be thousands of such files.
     static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 

@@ -284,7 +284,7 @@ struct PacketBatch {
 class PacketRuns {
 public:
     /// Starts with the packet at `begin`. If not `complete`, more bytes will follow; the last run then ends before an
-    /// incomplete packet, without a reason. `bytes` must outlive the decoded packets.
+    /// incomplete packet and has no End. `bytes` must outlive the decoded packets.
     explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
         : bytes_(bytes), complete_(complete), begins_{begin} {}
 

@@ -19,7 +19,7 @@ namespace bubblescope::rocm {
 
 /// Reads kernels, copies and calls from an SQLite file of rocprofv3 (tables rocpd_kernel_dispatch_…,
 /// rocpd_memory_copy_…, rocpd_region_…) or RPD (rocpd_op, rocpd_api) into the builder's current file. Missing tables
-/// and columns are tolerated. Errors: Input for a database without such events; Cancelled.
+/// and columns are tolerated. Errors: Input if the database has no such events; Cancelled.
 [[nodiscard]] Status readRocpd(const sqlite::Database& database, const std::string& where, TraceBuilder& builder,
                                DiagnosticLog& log, LoadProgress& progress);
 

@@ -89,7 +89,7 @@ private:
     UnpackedText* unpacked_ = nullptr;   ///< the same object as `owner_` if the file is compressed
 };
 
-/// The path for standard input.
+/// The path that stands for standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
 /// Returns true if a file with this beginning could be a trace.

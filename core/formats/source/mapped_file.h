@@ -22,8 +22,8 @@ public:
     [[nodiscard]] std::string_view text() const { return text_; }
     /// True if a page was read that is no longer in the file.
     [[nodiscard]] bool lost() const;
-    /// Removes the pages of [begin, end) from the memory of this process, because they will not be read again soon. On
-    /// the next access, the pages are loaded from the system's cache.
+    /// Removes the pages of [begin, end) from this process's memory, because they will not be read again soon. On the
+    /// next access, they are loaded from the page cache.
     void release(std::size_t begin, std::size_t end) const;
     /// Calls release() for all pages of every mapped file.
     static void releaseAll();

@@ -92,11 +92,11 @@ struct FillStudy {
 };
 
 /// Determines which work fits into the bubbles. `steps` are complete steps of one run, or one simulated step. `typical`
-/// is one of them, and steps with another order are left out. Pieces are placed where they may run, most urgent first,
-/// if they fit, with margin and latency, into the bubble length that 9 of 10 steps reach. The delay is then computed by
-/// replaying each step with its own bubbles. If a bubble is shorter than its work, the next op and everything that
-/// waits for it start late. Errors: Usage if a margin, latency or fraction is invalid, or if the memory model is for
-/// other stages.
+/// is one of them, and steps with a different order are left out. Pieces are placed where they may run, most urgent
+/// first, if they fit, with margin and latency, into the bubble length that 9 of 10 steps reach. The delay is then
+/// computed by replaying each step with its own bubbles. If a bubble is shorter than its work, the next op and
+/// everything that waits for it start late. Errors: Usage if a margin, latency or fraction is invalid, or if the memory
+/// model is for other stages.
 [[nodiscard]] Result<FillStudy> studyFill(std::span<const StepTimeline* const> steps, const StepTimeline& typical,
                                           const FillOptions& options);
 

@@ -27,8 +27,8 @@ struct RuleCut {
     int stopped_at = 0; ///< index of the forward op that is too long
 };
 
-/// The rule used by PaddlePaddle's pass. For each all-reduce of the backward in turn, the rule takes the next forward
-/// ops that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce.
+/// The rule used by PaddlePaddle's pass. For each all-reduce of the backward in turn, it takes the next forward ops
+/// that fit into `budget` according to its cost table (Operator::assumed). It stops after a forward's all-reduce.
 /// If at least one op fits, the backward is cut after its all-reduce and the forward after these ops. The pieces are
 /// issued alternately. All-reduces at the end of a piece that is followed by another piece run on a separate stream.
 /// All other all-reduces block the compute stream. The rule never gets past a forward op that exceeds the budget.
