@@ -17,7 +17,7 @@ namespace bubblescope {
 /// The subject of a statement, in the order in which readers need it.
 enum class Concern : std::uint8_t {
     Data,        ///< reasons to doubt the data: missing or corrupt records, or records from two runs
-    Computation, ///< reasons to doubt the devices' computation: mismatches of checks, NaN losses
+    Computation, ///< reasons to doubt the devices' computation: check mismatches, NaN losses
     Time,        ///< causes of longer steps
     Fine,        ///< checked and without problems
 };
@@ -60,9 +60,9 @@ struct Statement {
 /// or computation come last. Nothing is reported as fine if there is a problem with the data or the
 /// computation.
 struct Answer {
-    Sentence state; ///< step time and its idle share; without a pipeline, the device activity
+    Sentence state; ///< step time and its idle share; device activity if there is no pipeline
     std::vector<Statement> statements;
-    TimeNs step_time{0}; ///< typical step time; 0 without a pipeline
+    TimeNs step_time{0}; ///< typical step time; 0 if there is no pipeline
 
     [[nodiscard]] const Statement& first() const { return statements.front(); } ///< requires at least one statement
     /// True if a statement casts doubt on the result.

@@ -23,7 +23,7 @@ public:
         std::vector<std::pair<std::string, std::string>> environment{};
         int input = -1;               ///< descriptor to use as standard input; −1 inherits that of this process
         bool output_to_error = false; ///< sends its standard output to this process's standard error
-        /// Starts the program as leader of a new process group, for signalGroup(), with no signals blocked.
+        /// Starts the program as the leader of a new process group, for signalGroup(), with no signals blocked.
         bool own_group = false;
         std::vector<std::string> hidden{}; ///< environment variables that are removed from the inherited environment
 

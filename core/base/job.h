@@ -32,10 +32,10 @@ struct JobControl {
     }
 };
 
-/// Checks the stop flag only once in several calls, for loops whose iterations take nanoseconds.
+/// Checks the stop flag only every few calls, for use in loops whose iterations take nanoseconds.
 class StopCheck {
 public:
-    /// Checks the flag once in `every` calls (a power of two). Pass a smaller number for longer iterations.
+    /// Checks the flag once every `every` calls (a power of two). Pass a smaller number for longer iterations.
     explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
         : control_(control), mask_(every - 1) {}
 

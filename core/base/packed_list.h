@@ -18,7 +18,7 @@ namespace bubblescope {
 
 namespace detail {
 
-/// Counts the integers that are listed by fields().
+/// Counts the integers listed by fields().
 class NumberCount {
 public:
     template <class... T>
@@ -53,7 +53,7 @@ template <class T>
     return count.count();
 }
 
-/// Writes the members that are listed by fields() as integers.
+/// Writes the members listed by fields() as integers.
 class NumbersOut {
 public:
     explicit NumbersOut(std::span<std::int64_t> to) : to_(to) {}

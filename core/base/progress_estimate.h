@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// Estimates the remaining time of a job that counts its progress in bytes. Recent speed is weighted more (half-life
-/// 1.5 s), so that the estimate adapts to a slow stage within seconds but ignores a short interruption.
+/// Estimates the remaining time of a job that counts its progress in bytes. Recent speed has more weight (half-life 1.5
+/// s), so that the estimate adapts to a slow stage within seconds but ignores a short interruption.
 class ProgressEstimate {
 public:
     /// Call a few times per second. `now` is a time on any monotonic clock; `total` is 0 while unknown.

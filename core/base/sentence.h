@@ -42,8 +42,8 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax. Checked at compile time: the number and order of arguments ("{}" and "{:.1f}" are
-/// allowed, "{0}" is not), and that only numbers have formats. A pattern without arguments must not contain braces.
+/// A pattern in fmt's syntax. Checked at compile time: number and order of arguments ("{}" and "{:.1f}" are allowed,
+/// "{0}" is not), and that only numbers have format specs. A pattern without arguments must not contain braces.
 template <class... Arguments>
 class SentencePattern {
 public:

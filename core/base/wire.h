@@ -25,7 +25,7 @@ namespace bubblescope {
 // Wire> void fields(Wire& wire, ItsType& value)` in its namespace, which passes all members to wire(). Bind the members
 // with `auto& [a, b] = value`, so that adding a member causes a compile error until it is serialized too.
 
-/// Maximum distance of a time in a file from the zero of the file's clock. The limit of 73 years lets sums and
+/// Maximum distance between a time in a file and the zero of the file's clock. The limit of 73 years lets sums and
 /// differences of two such times fit into 64 bits.
 inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
 

@@ -39,7 +39,7 @@ struct Communicators {
     CommunicatorKind kind = CommunicatorKind::Tag;
     std::vector<CommunicatorRule> rules; ///< used with Rules; a transfer belongs to the first matching rule
 
-    /// Number of the communicator of a transfer; -1 if it has none, which is always the case with Tag.
+    /// Number of a transfer's communicator; -1 if it has none, which is always the case with Tag.
     [[nodiscard]] std::int64_t of(Payload payload, Rank from, Rank to, int pp) const;
     /// Name of the communicator with this number: "all", "activations", "0→1", "0 and 1", or the name of the rule.
     [[nodiscard]] std::string nameOf(std::int64_t number, int pp) const;

@@ -14,7 +14,7 @@ namespace bubblescope {
 // Reads files with costs that command-line options cannot express. Each is a JSON object, or a CSV table whose header
 // has the field names. A time is a string with a unit ("forward": "5ms") or an integer number of nanoseconds under a
 // name ending in _ns ("forward_ns": 5000000). Unknown names are errors, so that typos are found. Errors: Input, with
-// the file and the position. Files can also be parsed from a string; `where` is then the file name in errors.
+// the file and the position. The content can also be passed as a string; `where` is then the file name in errors.
 
 /// Times of each stage, starting with stage 0:
 ///

@@ -51,7 +51,7 @@ struct TransferModel {
     std::vector<Link> links;                      ///< exceptions, at most one per ordered pair of ranks
     CommStreams streams = CommStreams::Unlimited;
     SendMode sends = SendMode::Asynchronous;
-    bool on_compute_stream = false; ///< the next op of the sender waits until the transfer has ended
+    bool on_compute_stream = false; ///< true if the sender's next op waits until the transfer has ended
 
     /// True if every transfer takes CostModel::comm and does not occupy a rank.
     [[nodiscard]] bool plain() const;

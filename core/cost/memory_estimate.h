@@ -70,10 +70,10 @@ struct TransformerShape {
     std::int64_t vocabulary = 0; ///< V; 0 = no embedding and no head
     std::int64_t tp = 1;         ///< t, tensor-parallel ranks
     std::int64_t dtype_bytes = 2;
-    bool sequence_parallel = false; ///< tensors that are not split by tensor parallelism are split along the sequence
+    bool sequence_parallel = false; ///< true if tensors not split by tensor parallelism are split along the sequence
     bool swiglu = false;            ///< gated feed-forward without biases, as in Llama; otherwise GELU with biases
     bool dropout = true;
-    bool flash_attention = false; ///< attention scores are not kept for the backward
+    bool flash_attention = false; ///< true if attention scores are not kept for the backward
     /// The part that the backward recomputes: nothing; the attention scores; everything except the layer's input; or
     /// everything except attention's result and every second matrix product (torchtitan's "selective", per op).
     enum class Recompute { None, Attention, Full, Selective } recompute = Recompute::None;
@@ -120,9 +120,9 @@ struct AttentionWeights {
 ///                                          their results (SwiGLU: 3df/t)
 ///
 /// In a layer with experts, f is that of the shared experts. The k routed experts of a token keep k(dh + 3df_e)/r:
-/// their copies of the token, and the tensors around their activation. From I to W, the experts keep k(2dh + 3df_e)/r.
-/// Tensor parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be spread evenly
-/// over the experts.
+/// their copies of the token, and the tensors around their activation function. From I to W, the experts keep k(2dh +
+/// 3df_e)/r. Tensor parallelism splits the tokens of routed experts, but not the experts. Tokens are assumed to be
+/// spread evenly over the experts.
 ///
 /// For d = 2, f = 4h, r = t = 1, the second sum is 32h, as in Qi et al., 2023. Recomputed tensors are not kept; those
 /// of one layer form the backward's workspace instead. Selective recomputation keeps the layer's input, Q, V,

@@ -28,7 +28,7 @@ struct Note {
 /// True if the name is one that notesFileOf() returns. Such a file is not a trace, although it is in the same folder.
 [[nodiscard]] bool isNotesFile(const std::filesystem::path& file);
 
-/// The notes in the order of the file; empty if there is no such file. Unknown fields are dropped. Errors: Input for a
+/// The notes in file order; empty if there is no such file. Unknown fields are dropped. Errors: Input for a
 /// file that cannot be read or is not a list of notes.
 [[nodiscard]] Result<std::vector<Note>> readNotes(const std::filesystem::path& file);
 

@@ -65,7 +65,7 @@ struct ReadFiles {
     std::vector<FileOutcome> outcomes;
 };
 
-/// Reads files in parallel. Progress counts their bytes. Error: Cancelled.
+/// Reads files in parallel. Progress is counted in bytes. Error: Cancelled.
 [[nodiscard]] Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control);
 
 } // namespace bubblescope

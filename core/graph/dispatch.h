@@ -55,7 +55,7 @@ public:
     /// `graph` must be complete and outlive the object. The rank's list must not exceed the limit.
     RankDispatch(const OpGraph& graph, Rank rank, DispatchRule rule, int in_flight);
 
-    /// Reports that an input of the op has arrived. Call it once per input, at any time before the op runs.
+    /// Reports that an input of the op has arrived. Call this function once per input, at any time before the op runs.
     void arrived(std::size_t index);
     /// The op to run next; nullopt if none is ready. O(log n), plus, for a forward, the number of remaining ops that
     /// precede it.

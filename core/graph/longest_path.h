@@ -213,7 +213,7 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
 
 /// The predecessor that arrived last at a task; in a tie, the first one in the task's list.
 struct LatestPredecessor {
-    TaskIndex task = kNoTask; ///< kNoTask without predecessors
+    TaskIndex task = kNoTask; ///< kNoTask if there are no predecessors
     std::size_t slot = 0;     ///< index among the task's predecessors
     TimeNs arrival{0};        ///< time of the predecessor plus lag; the origin's time if there is none
 };

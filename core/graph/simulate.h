@@ -20,7 +20,7 @@ namespace bubblescope {
 /// - Other sends and receives are posted between ops as described in rendezvous.h. A transfer then starts when both
 ///   ranks have posted it and its stream is free; transfers of one group do not wait for each other. A receiver is
 ///   blocked until the transfer ends; a sender only until it starts (until it ends with `on_compute_stream`). A group
-///   lasts until none of its transfers blocks the rank any more.
+///   lasts until none of its transfers blocks the rank.
 ///
 /// The timeline starts at 0. Each transfer has a send span and a receive span, both as long as the transfer, and a wait
 /// span if it kept a rank idle. Time and memory are linear in ops, apart from sorting the spans.

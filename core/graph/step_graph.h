@@ -58,7 +58,7 @@ struct Hold {
     bool receives = false;
 };
 
-/// Identifies a transfer by the unit that it feeds and the number of the input.
+/// Identifies a transfer by the unit that it feeds and the input's number.
 struct TransferPlace {
     std::size_t side = 0;
     std::size_t unit = 0;
@@ -79,7 +79,7 @@ using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 /// the timeline or the order contradicts it. Linear in ops and transfers.
 class StepGraph {
 private:
-    std::shared_ptr<const StepUnits> units_; ///< may be shared with other steps of this order
+    std::shared_ptr<const StepUnits> units_; ///< may be shared with other steps with this order
 
 public:
     // One entry per unit, taken from StepUnits.
@@ -126,7 +126,7 @@ public:
     [[nodiscard]] std::shared_ptr<const TaskGraph> sharedTasks() const { return {units_, &units_->tasks}; }
     /// The previous unit on its rank; kNoUnit for the first.
     [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks().predecessors(unit)[0]; }
-    /// kNoUnit for none.
+    /// kNoUnit if there is none.
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks().predecessors(unit)[1 + side];
     }
@@ -213,7 +213,7 @@ struct Binding {
     UnitIndex unit = kNoUnit; ///< kNoUnit if the unit was bound only by the step's start
     Latest latest = Latest::Begin;
     bool crosses =
-        false; ///< bound by a transfer that came from another rank or blocked this rank: StepGraph::latestTransfer()
+        false; ///< true if bound by a transfer that came from another rank or blocked this one: latestTransfer()
 };
 
 /// The binding predecessor of each unit. Linear time.

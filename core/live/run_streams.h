@@ -101,7 +101,7 @@ private:
     /// Passes checks of earlier steps, on the clock of those steps.
     virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;
 
-    // Handlers for the records of streams.
+    // Handlers for stream records.
     void onRun(Source& source, const RecordOwner& owner, const RunStatement& statement);
     void onOp(Source& source, const RecordOwner& owner, const FoundOp& op);
     void onComm(Source& source, const RecordOwner& owner, const FoundComm& comm);

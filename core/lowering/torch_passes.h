@@ -18,7 +18,7 @@ struct WeightRules {
 /// _add_reduce_grad do. Error: Usage if an overlapped pair uses more stages than may be active.
 [[nodiscard]] Result<std::vector<Action>> withWeightActions(const Schedule& order, Rank rank, const WeightRules& rules);
 
-/// Moves waits for sends to earlier positions so that no rank has more than `limit` outstanding sends, as PyTorch's
+/// Moves the waits for sends to earlier positions so that no rank has more than `limit` outstanding sends, as PyTorch's
 /// _add_wait_send_budget does. Before a send that would exceed the limit, the rank waits for the oldest send whose
 /// receive is certainly posted by then, or else for the oldest send for which waiting causes no cycle. Every send must
 /// have exactly one wait and one receive. Errors: Usage, with the send for which no such wait exists; Input if the

@@ -30,7 +30,7 @@ class Admission {
 public:
     struct Options {
         std::string secret;
-        std::string refusal; ///< reason that is sent to processes without the secret
+        std::string refusal; ///< reason sent to processes without the secret
         std::optional<TlsSettings> tls{};
     };
     /// `listener` must be open. Error: Run.

@@ -58,7 +58,7 @@ public:
     /// whole. Sorted by cost per step, highest first.
     [[nodiscard]] std::vector<Anomaly> searchAsWhole() const;
 
-    /// Keeps only the first `first` and the last `last` step numbers.
+    /// Keeps only the steps with the first `first` and the last `last` numbers.
     void trim(std::size_t first, std::size_t last);
 
     [[nodiscard]] const Run& run() const { return run_; }
@@ -91,7 +91,7 @@ private:
     std::shared_ptr<const RunClocks> clocks_;       ///< clocks of the latest step; the report has a copy
     std::vector<StepReplays> replays_;              ///< re-executed work per step; empty if checks took no time
     std::shared_ptr<const ExecutedUnits> only_ran_; ///< what ran in the only step; null if there are several steps
-    SliceEvidence slices_;                          ///< empty before describe() or without raw slices
+    SliceEvidence slices_;                          ///< empty before describe(), or if there are no raw slices
     std::optional<StepJudge> judge_;                ///< only for sliding windows
     std::vector<StepSamples> samples_;              ///< one per step; only for sliding windows
     std::size_t records_ = 0;

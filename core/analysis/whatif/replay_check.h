@@ -14,8 +14,8 @@ namespace bubblescope {
 /// The accuracy of the replay for steps to which it was not fitted. This is the only estimate of the replay's error.
 ///
 /// By construction, a replay that keeps all unexplained time is as long as the step, so its length proves nothing. Each
-/// step is therefore replayed with the observed ops, order, recorded transfers and re-executed work. Delays of
-/// op starts (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the other
+/// step is therefore replayed with the observed ops, order, recorded transfers and re-executed work. Delays before ops
+/// (by rank and kind of op) and unrecorded transfers (by link and payload) are taken from the other
 /// steps.
 struct ReplayCheck {
     struct Step {

@@ -50,7 +50,7 @@ struct Rescheduled {
 
 /// Options for applying the times of a StageCut.
 struct CutRules {
-    int slices = 1;              ///< number of sequence slices, by which times are divided
+    int slices = 1;              ///< number of sequence slices; times are divided by this number
     bool keeps_fixed = true;     ///< true if ops keep their fixed cost
     bool first_has_input = true; ///< true if the first stage computes the gradient of its input
 
@@ -74,7 +74,7 @@ private:
     bool split_ = false; ///< true if halves were measured
     double fixed_ = 0;   ///< fixed cost of each op in ns
     bool first_has_input_ = true;
-    /// Forward, backward, backward for the input: rows of m + 1 times per stage. The last entry is the mean.
+    /// Forward, backward and input gradient: rows of m + 1 times per stage. The last entry is the mean.
     std::array<std::vector<double>, 3> times_;
     int divide_ = 1;
 };
@@ -125,7 +125,7 @@ private:
 /// of reschedule(), without jitter.
 class MeanPipeline {
 public:
-    /// Errors: as reschedule().
+    /// Errors: as for reschedule().
     [[nodiscard]] static Result<MeanPipeline> of(const RunModel& run, const Schedule& order, const ModelCut& cut);
 
     [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;

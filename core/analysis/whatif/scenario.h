@@ -48,7 +48,7 @@ struct Prediction {
     TimeNs gaps_added{0};
     std::optional<QueueEffect> queues; ///< effect of changed queues, included in `after`; none if unchanged
     std::optional<Schedule> schedule;  ///< the schedule that would run, if the pipeline was changed
-    /// Number of micro-batches of the recorded run, and after the change.
+    /// Number of micro-batches in the recorded run, and after the change.
     int microbatches_before = 1;
     int microbatches_after = 1;
 
@@ -84,7 +84,7 @@ struct ScenarioAnswer {
 };
 
 /// `step` is the observed step to predict, in the run from which the model `run` was created; `order` is that run's
-/// schedule. Errors: as predict().
+/// schedule. Errors: as for predict().
 [[nodiscard]] Result<ScenarioAnswer> answerScenario(const RunModel& run, const Schedule& order,
                                                     const Scenario& scenario, const ModelCut& cut,
                                                     const StepTimeline& step);

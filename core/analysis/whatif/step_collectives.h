@@ -23,7 +23,7 @@ struct OuterNode {
     NodeId node = kNoNode;
 };
 
-/// Connects the work before and after the pipeline with the pipeline and with other ranks, as in the straggler study:
+/// Connects the work before and after the pipeline to the pipeline and to other ranks, as in the straggler study:
 ///
 ///   parameters gathered (per chunk) -> first forward of the chunk
 ///   last op -> garbage collection -> layer-norm gradients -> embedding gradients (first and last rank)

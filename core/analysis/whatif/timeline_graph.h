@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// A part of the delay of an op's start.
+/// A part of the delay before an op.
 struct OpDelay {
     RunOp kind = RunOp::LateStart;
     TimeNs time{0};

@@ -17,8 +17,8 @@ namespace bubblescope::chrome {
 /// Parses a large array of events on all cores, ahead of a reader that processes the array in order.
 ///
 /// The end of an event is known only after reading everything before it. The text is therefore cut at likely event
-/// borders. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
-/// events, which implies that it ends at a border. After a wrong guess, the reader parses the text itself until it
+/// boundaries. A piece is used only if the reader arrives exactly at its start and the piece was parsed as complete
+/// events, which implies that it ends at a boundary. After a wrong guess, the reader parses the text itself until it
 /// reaches the start of a later piece. The result is the same as without this class, except that a corrupt event that
 /// contains a bracket of the wrong kind may be accepted.
 ///
@@ -73,10 +73,10 @@ private:
     std::size_t no_border_before_ =
         0; ///< once the end of the array has been found, nothing before this offset is parsed ahead
     bool complete_;
-    std::size_t searched_ = 0; ///< for an incomplete text: end of the range in which no border was found
+    std::size_t searched_ = 0; ///< for an incomplete text: end of the range in which no boundary was found
 
     std::mutex parsers_mutex_;
-    std::vector<std::unique_ptr<EventParser>> parsers_; ///< currently unused
+    std::vector<std::unique_ptr<EventParser>> parsers_; ///< those not in use
 
     // Used for single-threaded parsing:
     Threads threads_;

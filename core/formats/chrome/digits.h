@@ -57,7 +57,7 @@ private:
     return negative ? -value : value;
 }
 
-/// Parses the number that ends at `end`, in thousandths, if it has at most three decimals. Excludes sign and exponent.
+/// Parses the number that ends at `end`, in thousandths, if it has at most three decimals. Accepts no sign or exponent.
 [[nodiscard]] inline std::optional<std::int64_t> plainThousandths(const char* begin, const char* end) {
     const Digits whole = Digits::at(begin);
     if (whole.count > Digits::kMost - 3) return std::nullopt;

@@ -132,7 +132,7 @@ private:
     std::optional<SourceFiles> sources_; ///< source files of a file written by Bubblescope
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
-    std::map<RowId, std::int64_t> text_processes_;                ///< their numbers
+    std::map<RowId, std::int64_t> text_processes_;                ///< numbers of processes with string ids
     std::set<std::pair<std::string, std::int64_t>> text_numbers_; ///< numbers at the end of strings, by label
     std::map<RowId, std::int32_t> process_orders_;
     std::map<RowId, std::int32_t> process_ranks_;             ///< ranks from labels

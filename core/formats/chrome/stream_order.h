@@ -17,7 +17,7 @@ class StreamOrder {
 public:
     explicit StreamOrder(TraceBuilder& builder) : builder_(builder) {}
 
-    /// Call this function for profilers known for overflows. Each kernel must then end before the next one. Otherwise a
+    /// Call this function for profilers known to overflow. Each kernel must then end before the next one. Otherwise a
     /// kernel is shortened only if it runs over many others and ends after all of them by more than their total time.
     void expectOverflows() { expects_overflows_ = true; }
     void add(TrackId track, TimeNs start, TimeNs end) {

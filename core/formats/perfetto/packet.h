@@ -272,7 +272,7 @@ struct PacketBatch {
 /// decodable, have content, and contain a sequence.
 [[nodiscard]] bool canBePacket(std::string_view body);
 
-/// After corrupt bytes: the next position from `from` on at which several complete packets with content follow each
+/// After corrupt bytes: the first position from `from` on at which several complete packets with content follow each
 /// other.
 [[nodiscard]] std::optional<std::size_t> findPackets(std::string_view bytes, std::size_t from);
 

@@ -26,7 +26,7 @@ public:
     /// Error: Run, with the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 
-    /// Opens a file that another process wrote and appends to it. Error: Run, with the file.
+    /// Opens a file written by another process, to append to it. Error: Run, with the file.
     [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
     /// As above, but without the bytes that the process wrote beyond `length` before it died. If there are such bytes,
     /// a shorter copy replaces the file, so that its readers notice it.

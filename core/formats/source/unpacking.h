@@ -44,7 +44,7 @@ public:
     /// Unpacking more than `limit` bytes is an error.
     Unpacking(std::string_view packed, Packing packing, std::size_t limit, const JobControl& control);
 
-    /// Disables other threads. Call this function before the first next().
+    /// Uses only the calling thread. Call this function before the first next().
     void inOrder() { side_by_side_ = false; }
     /// Appends the next bytes. A fault in the data is reported in `out` and ends the text.
     [[nodiscard]] State next(Unpacked& out);

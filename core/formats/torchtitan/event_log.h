@@ -14,8 +14,8 @@ namespace bubblescope::torchtitan {
 [[nodiscard]] bool looksLikeEventLog(std::string_view text);
 
 /// Reads such a log into the builder's current file. NAME_start and NAME_end delimit a slice NAME; everything else is
-/// an instant. Rank, step and other fields are args. Each source has one row. Broken lines are counted. Errors: Input
-/// if no line is an event; Cancelled.
+/// an instant. Rank, step and other fields are args. Each source has one row. Malformed lines are counted. Errors:
+/// Input if no line is an event; Cancelled.
 [[nodiscard]] Status readEventLog(std::string_view text, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log, LoadProgress& progress);
 

@@ -25,7 +25,7 @@ struct AdviceOptions {
 
 /// Memory use of an order on the rank with the highest peak.
 struct HeldMemory {
-    /// Peak of activations. The unit is what one of the run's micro-batches stores for a rank's part of the
+    /// Peak activations. The unit is what one of the run's micro-batches stores for a rank's part of the
     /// model.
     double activations = 0;
     std::optional<std::int64_t> bytes; ///< peak in bytes, including all other data on the rank, if sizes are known
@@ -35,7 +35,7 @@ struct HeldMemory {
 /// The changes required for a suggestion, easiest first.
 enum class Effort : std::uint8_t {
     Balance, ///< moves work between stages, with the same order
-    Order,   ///< the schedule
+    Order,   ///< changes the schedule
     Chunks,  ///< changes the number of chunks or splits micro-batches
     Copies,  ///< stores the model twice
 };

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// Number of an op of an OrderProblem.
+/// Number of an op in an OrderProblem.
 using OpNumber = std::int32_t;
 inline constexpr OpNumber kNoNumber = -1;
 
