@@ -147,6 +147,27 @@ TEST(Inference, FindsSchedulesOverSizesAndJitter) {
     }
 }
 
+/// The process group is stated by the calls, and the stream by the kernels.
+TEST(Inference, TransfersHaveTheirCommunicator) {
+    const KinetoJob job;
+    const auto run = load(traceJob(make("1f1b", 4, 8, 1), job), job);
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    std::size_t transfers = 0;
+    for (const StepTimeline& step : run.value().steps) {
+        for (const auto& spans : step.comm) {
+            for (const CommSpan& span : spans) {
+                EXPECT_EQ(run.value().communicatorOf(span), "2, stream 20");
+                ++transfers;
+            }
+        }
+    }
+    EXPECT_EQ(transfers, 3U * 2 * 2 * 3 * 8); // steps, directions, ends, links, micro-batches
+    KinetoJob unstated;
+    unstated.peers = false;
+    const auto other = load(traceJob(make("1f1b", 4, 8, 1), unstated), unstated);
+    EXPECT_TRUE(!other.ok() || other.value().communicators.empty());
+}
+
 TEST(Inference, LeavesTransfersOutWhereSomeAreMissing) {
     const KinetoJob job;
     const KinetoTrace trace = test::traceJob(make("1f1b", 4, 8, 1), job);

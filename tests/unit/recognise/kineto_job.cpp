@@ -120,9 +120,10 @@ private:
         for (const Call& call : calls) {
             if (!job_.peers) break;
             slice(What::Transfer, "cpu_op", "record_param_comms", kMainThread, host_, TimeNs{500},
-                  fmt::format(R"("Collective name":"{}","{} Rank":{},"Process Group Ranks":"{}")",
-                              call.send ? "send" : "recv", call.send ? "Dst" : "Src", call.peer.value + job_.first_rank,
-                              groupText()));
+                  fmt::format(
+                      R"("Collective name":"{}","{} Rank":{},"Process Group Name":"2","Process Group Ranks":"{}")",
+                      call.send ? "send" : "recv", call.send ? "Dst" : "Src", call.peer.value + job_.first_rank,
+                      groupText()));
             host_ += TimeNs{1000};
         }
         launch(What::Transfer, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", kMainThread, 20, start, end);
