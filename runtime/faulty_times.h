@@ -10,15 +10,15 @@
 
 namespace bubblescope::runtime {
 
-/// Costs of one step in a paced run with these faults. Error: Usage for faults other than slow, op, jitter and link,
-/// which change the times of ops or links.
+/// Costs of one step in a paced run with these faults. Error: Usage for faults that do not change the times of ops or
+/// links (slow, op, jitter and link do).
 [[nodiscard]] Result<CostModel> faultyCosts(const Schedule& schedule, CostModel costs, std::span<const Fault> faults,
                                             int step);
 
 /// Makespans of simulated steps with faults.
 struct FaultySteps {
     TimeNs mean{0};
-    TimeNs late{0}; ///< 95 of 100 steps are at most this long
+    TimeNs late{0}; ///< 95th percentile
 };
 
 /// Simulates steps 0 to `steps` − 1 with faults. With a policy, each step runs in the order that its ranks choose.

@@ -57,7 +57,7 @@ struct RunSummary {
     std::int64_t ops = 0;             ///< number of executed ops, including one optimizer op per rank and step
     std::int64_t late_ops = 0;        ///< number of ops whose end moved because they exceeded the tolerance
     TimeNs max_lateness{0};
-    std::vector<MemoryUse> memory;          ///< memory use of each rank when its total was largest
+    std::vector<MemoryUse> memory;          ///< memory use of each rank when its total peaked
     std::vector<OrderChange> order_changes; ///< changes to the order, if the run may change it
     std::int64_t dropped_records = 0;       ///< number of records lost because a ring was full
     std::vector<std::filesystem::path> files;
@@ -87,7 +87,7 @@ struct ProcessRun {
     bool all_alive = true;
 };
 
-/// Like runPipeline(), but each process of a job is one rank. All processes must call this together, with equal
+/// Like runPipeline(), but each process of a job is one rank. Collective: all processes must call this, with equal
 /// configs. `out_dir` must be one folder shared by all processes, in which each writes its file. Error: Usage, if the
 /// number of processes in the job differs from the number of ranks in the run, or if the program was built without MPI.
 [[nodiscard]] ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team);

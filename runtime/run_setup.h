@@ -21,7 +21,7 @@ class Transport;
 
 // Functions shared by all execution modes: threads of one process, processes, and the tests' reference.
 
-/// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
+/// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible sizes.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
 /// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that the ranks hold:

@@ -32,7 +32,7 @@ public:
     /// while no rank has work queued.
     void synchronise(std::int64_t step);
 
-    /// The host time of an event that was reached after the reference was recorded. Thread-safe between calls of
+    /// The host time of an event that was reached after the reference was recorded. Thread-safe between calls to
     /// synchronise().
     [[nodiscard]] TimeNs of(Accelerator::Event event) const;
 
@@ -134,21 +134,21 @@ public:
     void holdSinceStep(TimeNs length);
     /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first op.
     [[nodiscard]] std::optional<TimeNs> finishSoFar();
-    /// Calls `work`, which adds to the queue of checks, and waits until the queue has executed it. The work runs after
-    /// everything that the rank has queued so far. Given a nominal time, the queue is kept busy until that time has
+    /// Calls `work`, which adds to the check queue, and waits until the queue has executed it. The work runs after
+    /// everything that the rank has queued so far. If a nominal time is given, the queue stays busy until that time has
     /// passed.
     [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
-    /// True if a handed-over tensor can be used on this rank's device at `now`. Given a latency, the tensor must have
-    /// been ready for at least that time.
+    /// True if a handed-over tensor can be used on this rank's device at `now`. If a latency is given, the tensor must
+    /// have been ready for at least that long.
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
     /// Copies a digest from another rank's device to this rank's device, after everything that this rank has queued so
     /// far. The original must not be freed before the copy is complete.
     [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
-    /// The queue of checks; it exists after prepareChecks().
+    /// The check queue; it exists after prepareChecks().
     [[nodiscard]] WorkQueue& checks() override { return *checks_; }
-    /// The queue of checks inside runCheck(), otherwise this queue.
+    /// The check queue inside runCheck(), otherwise this queue.
     [[nodiscard]] WorkQueue& current() override { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
     [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
                                                    Storage storage) override;
@@ -170,7 +170,7 @@ public:
     [[nodiscard]] Accelerator::Event takeHandOver();
     void returnHandOver(Accelerator::Event event);
     /// Keeps a tensor that another thread has finished with until this rank's thread frees its memory. This rank's
-    /// stream may have used the tensor last, and only this rank's thread may submit work there. Thread-safe.
+    /// stream may have been the last to use it, and only this rank's thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
     /// Frees the tensors passed to freeLater(). Call this on this rank's thread, or after all other threads have
     /// stopped using the queue.
@@ -195,9 +195,9 @@ private:
     struct Current {
         std::uint64_t key = 0;
         std::optional<TimeNs> nominal;
-        int sums = 0; ///< number of sums that the op will have
+        int sums = 0; ///< number of sums in the op
     };
-    /// For the incoming transfers of one direction, or of parts of sums, which run one after another.
+    /// For incoming transfers in one direction, or of parts of sums; such transfers run one after another.
     struct Incoming {
         explicit Incoming(Accelerator& device)
             : stream(device.makeStream(Accelerator::Priority::Urgent)), memory(device, stream),
@@ -214,7 +214,7 @@ private:
     [[nodiscard]] Buffer copyFrom(DeviceArray& sent, Incoming& way);
     /// The part of the op's nominal time before its n-th sum; the complete nominal time after the last sum.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
-    /// Copies the parts of other ranks into this rank's memory.
+    /// Copies other ranks' parts into this rank's memory.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
 
     std::shared_ptr<DeviceTime> time_;
@@ -222,7 +222,7 @@ private:
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
     Accelerator::Event gathered_;      ///< reached when the parts of the last sum have arrived
-    Buffer begin_stamp_;               ///< time of the start of the op, or of the work after its last sum
+    Buffer begin_stamp_;               ///< start time of the op, or of the work after its last sum
     std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;

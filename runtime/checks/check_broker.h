@@ -76,10 +76,10 @@ public:
     /// True if a rank may offer another layer. The number of offers per rank is limited, because offers hold memory.
     [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
     virtual void offer(Rank from, ShippedLayer layer) = 0;
-    /// The oldest offer of another rank that costs at most `most`, with that rank; nothing if there is none.
+    /// The oldest offer from another rank that costs at most `most`, with that rank; nothing if there is none.
     [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) = 0;
     virtual void returnResult(Rank to, RemoteResult result) = 0;
-    /// The results of a rank's offers that have arrived since the last call.
+    /// The results that have arrived for a rank's offers since the last call.
     [[nodiscard]] virtual std::vector<RemoteResult> takeResults(Rank rank) = 0;
 
     /// Sends a verdict on another rank to the process that writes that rank's trace. Returns false if the caller must

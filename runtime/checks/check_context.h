@@ -35,7 +35,7 @@ struct CapturedLayer {
 /// rank's thread.
 class CheckContext {
 public:
-    /// Upper limit for the time of a check of a known answer or of a layer's weights.
+    /// Upper limit for the time of a known-answer check, or of a check of a layer's weights.
     static constexpr TimeNs kSmallCheck{200'000};
     static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 

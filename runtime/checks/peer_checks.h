@@ -11,8 +11,8 @@
 
 namespace bubblescope::runtime {
 
-/// Lets other ranks execute a rank's layers, for a verdict or as a check, and executes layers of the other ranks in
-/// turn. For the rank's thread.
+/// Lets other ranks execute a rank's layers, for a verdict or as a check, and executes other ranks' layers in return.
+/// For the rank's thread.
 class PeerChecks {
 public:
     /// Reference arguments must outlive the object.
@@ -36,7 +36,7 @@ public:
     void abandon();
 
 private:
-    /// A mismatch on which another rank decides the verdict.
+    /// A mismatch whose verdict another rank decides.
     struct Pending {
         CheckRecord record;
         std::shared_ptr<CheckBroker::Question> question; ///< null if there is no rank to ask

@@ -103,7 +103,7 @@ private:
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
     /// Implements onIdle() if the rank plans from measurements of its own steps.
     void onMeasuredIdle(std::size_t index, IdleClock& clock);
-    /// Measures the time for which a core is free in the bubble before `index`.
+    /// Measures how long a core is free in the bubble before `index`.
     void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
     /// True if the input that the rank waits for has arrived. After the last op, this is known only in some cases.
     [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
@@ -121,7 +121,7 @@ private:
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
-    bool untold_plan_ = false;      ///< true if the first plan was made but not announced
+    bool untold_plan_ = false;      ///< true if the first plan has been made but not announced
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 

@@ -75,9 +75,9 @@ private:
     void read(Mail mail);
     void handle(CheckMessage mail, const Mail& from);
     void handleResult(CheckMessage mail, const Mail& from);
-    /// Returns the message sent with a ticket, if it was sent to the rank that replies.
+    /// Returns the message sent with a ticket, if it was sent to the rank that is replying.
     [[nodiscard]] std::optional<Sent> takeSent(std::uint64_t ticket, Rank from);
-    /// Abandons all messages that wait for a reply from this rank.
+    /// Abandons all messages that are waiting for a reply from `peer`.
     void giveUpOn(Rank peer);
     /// True if an offer of this size may be stored until there is time for it.
     [[nodiscard]] bool hasRoomFor(std::size_t bytes) const;
@@ -88,7 +88,7 @@ private:
     const int ranks_;
     int turn_ = 0; ///< distance from this rank to the rank asked last
     std::uint64_t tickets_ = 0;
-    std::map<std::uint64_t, Sent> sent_;          ///< messages without a reply so far
+    std::map<std::uint64_t, Sent> sent_;          ///< messages that have no reply so far
     std::deque<ShippedLayer> to_offer_;           ///< offers that are not packed yet
     std::set<const Question*> replied_;           ///< questions of this rank that have been answered
     std::vector<RemoteResult> back_;              ///< results of this rank's offers

@@ -18,7 +18,7 @@ public:
 
     /// Records the digests of all weights.
     void weightsWritten();
-    /// For runs where checks must not lengthen steps: if `wanted`, records the digests of one layer, a different one at
+    /// For runs where checks must not lengthen steps: if `wanted`, records the digests of one layer, a different one on
     /// each call. Records all digests if other ranks have copies of the weights.
     void weightsWrittenOfOne(bool wanted);
     /// Discards the recorded digests, which are outdated.

@@ -29,7 +29,7 @@ public:
         bool moved = false; ///< true if the computation exceeded the tolerance, so that `time` was measured on the host
     };
 
-    /// Without a tolerance the clock is not paced. If `aborted` becomes true, blocked calls return early.
+    /// If no tolerance is given, the clock is not paced. If `aborted` becomes true, blocked calls return early.
     DeviceClock(HostClock& host, std::optional<TimeNs> tolerance, const std::atomic<bool>& aborted)
         : host_(host), tolerance_(tolerance), aborted_(aborted) {}
 
@@ -39,10 +39,10 @@ public:
     /// End of the last op, or the time set by alignTo().
     [[nodiscard]] TimeNs freeAt() const { return free_at_; }
 
-    /// Marks the device as unused until `time`.
+    /// Marks the device as idle until `time`.
     void alignTo(TimeNs time) { free_at_ = time; }
 
-    /// Marks the device as unused for the next `time`, measured on the ops' clock.
+    /// Marks the device as idle for the next `time`, measured on the ops' clock.
     void pause(TimeNs time);
 
     /// Blocks the calling thread until the host's clock shows `time`.

@@ -18,7 +18,7 @@ namespace bubblescope::runtime {
 /// Each entry is written only by its rank and can be read from any thread.
 class ActivityBoard {
 public:
-    /// All processes of the job call this together; each process is one rank. Errors: the errors of the team. If a
+    /// Collective: all processes of the job must call this; each process is one rank. Errors: those of the team. If a
     /// process cannot create or open shared memory, its board has fewer entries.
     [[nodiscard]] static Result<std::shared_ptr<ActivityBoard>> open(ProcessTeam& team);
 

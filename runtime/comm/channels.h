@@ -12,7 +12,7 @@
 
 namespace bubblescope::runtime {
 
-/// Sends tensors between processes. No call waits: each call starts all transfers that can be started, and advances
+/// Sends tensors between processes. No call blocks: each call starts all transfers that can be started, and advances
 /// pending transfers. Only one thread at a time may use a channel. Failures are reported as exceptions.
 class DataChannel {
 public:
@@ -67,11 +67,11 @@ struct ControlMessage {
     Activity activity;
     std::int64_t round = 0;
     std::array<std::int64_t, 3> times{};
-    std::array<char, 640> message{}; ///< text of an error; both texts are null-terminated
+    std::array<char, 640> message{}; ///< error text; both strings are null-terminated
     std::array<char, 256> hint{};
 };
 
-/// Sends control messages between processes. No call waits. Failures appear as missing messages, which the watchdog
+/// Sends control messages between processes. No call blocks. Failures appear as missing messages, which the watchdog
 /// reports. Only one thread at a time may use a channel.
 class ControlChannel {
 public:

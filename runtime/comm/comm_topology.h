@@ -33,7 +33,7 @@ struct RunMesh {
         return {Rank{pipeline / replicas}, pipeline % replicas, world_rank.value % tensor_ranks};
     }
     [[nodiscard]] Rank rankOf(Rank world_rank) const { return placeOf(world_rank).rank; }
-    /// The number of pairs of a replica and a tensor rank; each pair is a pipeline whose ranks are threads or
+    /// The number of (replica, tensor rank) pairs; each pair is a pipeline whose ranks are threads or
     /// processes.
     [[nodiscard]] int lanes() const { return replicas * tensor_ranks; }
     [[nodiscard]] std::size_t laneOf(int replica, int tensor) const {

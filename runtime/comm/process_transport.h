@@ -48,7 +48,7 @@ struct ProcessTransportConfig {
 /// trace. The thread performs these exchanges during the run, and no rank waits for them.
 class ProcessTransport final : public Transport {
 public:
-    /// All processes open their ends together. Error: Run if no thread can be created.
+    /// Collective: all processes must call this. Error: Run if no thread can be created.
     [[nodiscard]] static Result<std::unique_ptr<ProcessTransport>> open(ProcessTransportConfig config);
     ~ProcessTransport() override;
 
@@ -69,11 +69,11 @@ public:
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
 
     /// Call this after the last step or after a failure. Waits for the other processes to do the same. Returns false if
-    /// a process has not done so within a few seconds; it is then dead, and waiting for it would never end.
+    /// a process has not done so within a few seconds; it is then assumed dead, and waiting would never end.
     [[nodiscard]] bool leave();
 
     /// Ping exchanges with the root at the start and at the end, if the root uses another clock. This rank asks and the
-    /// root replies; each of them measures times on its own clock.
+    /// root replies; each measures times on its own clock.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
     /// Sets a function to be called for each exchange during the run. `tell` is called on the transport's thread
@@ -125,7 +125,7 @@ private:
     Watchdog watchdog_;
     std::shared_ptr<ActivityBoard> board_; ///< may be null
 
-    mutable std::mutex mutex_; ///< guards the members below and every call of a channel
+    mutable std::mutex mutex_; ///< guards the members below and every call to a channel
     std::unique_ptr<DataChannel> data_;
     std::unique_ptr<ControlChannel> control_;
     std::map<MessageKey, Message> to_self_;

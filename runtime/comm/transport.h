@@ -55,8 +55,8 @@ struct HostLoad {
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on several
 /// hosts. Only the rank's thread may call the functions, except for fail() and ended(), which any thread may call.
 ///
-/// If fail() is called anywhere, or if a rank dies or hangs, the run ends early for all ranks together. From then on no
-/// call waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
+/// If fail() is called anywhere, or if a rank dies or hangs, the run ends early for all ranks. From then on no call
+/// waits, receive() and barrier() return nothing, and error() returns the reason, which names the rank.
 ///
 /// Times are on the rank's clock; a transport between different clocks translates them.
 class Transport {
@@ -110,7 +110,7 @@ public:
     /// True once the run has ended early; every waiting call polls this.
     [[nodiscard]] virtual const std::atomic<bool>& ended() const = 0;
 
-    /// The reason why the run ended early; nothing if it did not.
+    /// Why the run ended early; nothing if it did not.
     [[nodiscard]] virtual std::optional<Error> error() const = 0;
 };
 

@@ -10,12 +10,12 @@
 
 namespace bubblescope::runtime {
 
-/// Finds the rank that keeps the others waiting, based on the last reports of all ranks. The watchdog has neither a
+/// Finds the rank that keeps the others waiting, based on the latest reports from all ranks. The watchdog has neither a
 /// thread nor a clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
 /// - has sent no heartbeat for longer than the timeout (only if heardFrom() reports heartbeats),
-/// - has been in an op for longer than its expected time plus the timeout, and was alive at that time,
+/// - has been in an op, according to its last heartbeat, for longer than the expected time plus the timeout,
 /// - has waited for a message, or for its device, for longer than the timeout while no rank computes: the message is
 ///   lost or the device hangs.
 /// Ranks that wait for such a rank are not at fault.

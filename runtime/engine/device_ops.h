@@ -30,7 +30,7 @@ public:
     /// Begins one op, or both ops of a pair. `variant` distinguishes ops whose work differs because of checks.
     void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
     /// Ends one op, or both ops of a pair. `arrivals` lists what each op received, in the order of receive(); `sums` is
-    /// the number of sums of each op, or empty if there are none.
+    /// the number of sums in each op, or empty if there are none.
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }

@@ -34,8 +34,8 @@ struct RunOrder {
 
 /// The work that the engine executes.
 struct EngineConfig {
-    Schedule schedule; ///< must be valid; trailing optimizer ops are ignored, as each step ends with an optimizer
-                       ///< op
+    Schedule schedule; ///< must be valid; trailing optimizer ops are ignored, because each step ends with one
+                       ///< optimizer op
     /// Per rank, the schedule's actions (LoweredSchedule::actions). The engine executes only the actions on
     /// activations; it sends, receives and reduces according to its own rules. Empty = none.
     std::vector<std::vector<Action>> actions;
@@ -65,7 +65,7 @@ struct EngineConfig {
 struct EngineParts {
     HostClock& clock;
     StageFactory make_stage;
-    /// The device on which ranks compute instead of the host; the device then creates the stages.
+    /// Set if ranks compute on a device instead of the host; the device then creates the stages.
     struct Devices {
         std::function<std::shared_ptr<RankQueue>()> open; ///< called on each rank's thread
         std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
@@ -94,7 +94,7 @@ struct EngineResult {
     /// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage; null for stages in other
     /// processes.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
-    std::vector<MemoryUse> memory; ///< memory use of each rank of this process when its total was largest
+    std::vector<MemoryUse> memory; ///< memory use of each rank of this process when that rank's total peaked
     std::int64_t ops = 0;          ///< number of ops executed by the ranks of this process, including optimizer ops
     std::int64_t late_ops = 0;     ///< number of ops whose end was moved to the end measured on the host
     TimeNs max_lateness{0};
@@ -114,7 +114,7 @@ struct EngineResult {
 /// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes its measured time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its
-/// rank; ops use the version of the weights that the order gives their micro-batch, and each update uses separate data.
+/// rank; ops use the weight version that the order assigns to their micro-batch, and each update uses separate data.
 ///
 /// If ranks share stages, the sums inside an op are part of the op (see TensorGroup), and all ranks that share a stage
 /// run the same list.
@@ -124,9 +124,9 @@ struct EngineResult {
 /// the device stays busy until an op's nominal time has passed, and a transfer lasts until its latency has passed.
 ///
 /// `control.total` is set to the number of ops in this process, `control.done` counts completed ops, and `control.stop`
-/// is polled between ops. Errors: Run, naming rank and op, if a rank fails, which ends all others; Cancelled; an error
-/// of `after_step`; the transport's error if a rank has died or hangs. All objects that `config` and `parts` refer to
-/// must outlive the call.
+/// is polled between ops. Errors: Run, naming the rank and op, if a rank fails, which ends all others; Cancelled; an
+/// error of `after_step`; the transport's error if a rank has died or hangs. All objects that `config` and `parts`
+/// refer to must outlive the call.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

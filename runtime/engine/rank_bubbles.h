@@ -9,8 +9,8 @@
 
 namespace bubblescope::runtime {
 
-/// The work of a rank in its bubbles: calls the bubble hook and the rank's hook. A bubble is identified by the index of
-/// the op in the rank's list that ends it. For the rank's thread.
+/// The work of a rank in its bubbles: calls the bubble hook and the rank's hook. A bubble is identified by the index,
+/// in the rank's list, of the op that ends it. For the rank's thread.
 class RankBubbles {
 public:
     /// `rank` must outlive the object.
@@ -44,7 +44,7 @@ private:
     void work(std::size_t index);
     /// Publishes that the rank is waiting; see Transport::report().
     void reportIdle(std::size_t index);
-    /// True if `there` is true for the inputs of all ops that run at `index`, and the op is not delayed beyond `now`.
+    /// True if `there` is true for the inputs of all ops that run at `index`, and those ops are not delayed beyond `now`.
     template <class There>
     [[nodiscard]] bool allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const;
 

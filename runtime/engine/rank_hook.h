@@ -44,7 +44,7 @@ public:
     virtual ~IdleClock() = default;
 
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// True if all inputs that the rank waits for have arrived. Returns false if this is unknown.
+    /// True if all inputs that the rank is waiting for have arrived; false if this is unknown.
     [[nodiscard]] virtual bool arrived() = 0;
     /// Does the work and returns its start and end. On an emulated clock the work takes its nominal time, which may be
     /// 0; otherwise it takes the measured time.
@@ -61,8 +61,8 @@ public:
 /// rank's bubbles. The engine does not depend on implementations. All calls come from the rank's thread; an exception
 /// ends the run with an error that names the rank. Times are on the rank's device clock.
 ///
-/// A bubble is identified by the index of the op in the rank's list that ends it; the length of the list identifies the
-/// bubble after the last op.
+/// A bubble is identified by the index, in the rank's list, of the op that ends it; the length of the list identifies
+/// the bubble after the last op.
 class RankHook : public LayerWatch {
 public:
     /// Called before watch() if the rank computes on this device instead of the host.
@@ -76,7 +76,7 @@ public:
     /// Returns a number; ops with equal numbers queue the same work on a device.
     [[nodiscard]] virtual std::uint64_t variantOf(std::span<const Op> /*ops*/) const { return 0; }
 
-    /// Passes the output of the op that ran last, before it is sent. Not called for an op without output.
+    /// Passes the output of the most recent op, before it is sent. Not called for an op without output.
     virtual void sending(Message& /*message*/) {}
     /// Passes the gradients of a stage, before they are sent to its copies.
     virtual void sendingGradients(Stage /*stage*/, Message& /*message*/) {}

@@ -21,7 +21,7 @@ struct Arrival {
     std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
 };
 
-/// Records a rank's ops and transfers; peers are recorded with their number in the pipeline. Drops records if a fault
+/// Records a rank's ops and transfers; peers are recorded by their number in the pipeline. Drops records if a fault
 /// requires it.
 class RankRecord {
 public:

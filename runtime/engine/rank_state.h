@@ -84,7 +84,7 @@ struct RankCounts {
     std::int64_t ops = 0;
     std::int64_t late_ops = 0;
     TimeNs max_lateness{0};
-    MemoryUse memory; ///< memory use when the rank's total was largest
+    MemoryUse memory; ///< memory use when the rank's total peaked
 };
 
 /// State shared by the parts of one rank's loop. For the rank's thread.
@@ -128,7 +128,7 @@ struct RankState {
     [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
     /// The number of ops starting at `index` in the list that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
-    /// The time that a device is kept busy; nothing if work is not prolonged.
+    /// How long a device is kept busy; nothing if work is not prolonged.
     [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const {
         return clock.paced() && nominal > TimeNs{0} ? std::optional(nominal) : std::nullopt;
     }
@@ -146,10 +146,10 @@ public:
     /// `rank` must outlive the object.
     explicit RankStages(RankState& rank) : rank_(rank) {}
 
-    /// Creates the stages, on the rank's device if it has a device, and passes them to the layer hook.
+    /// Creates the stages, on the rank's device if it has one, and passes them to the layer hook.
     void build();
-    /// On a device, runs the ops of a step once on meaningless input (see StageModel::rehearse()), without recording
-    /// times and without transfers between ranks.
+    /// On a device, runs the ops of a step once on dummy input (see StageModel::rehearse()), without recording times
+    /// and without transfers between ranks.
     void rehearse();
 
     [[nodiscard]] StageModel& at(Stage stage);

@@ -41,7 +41,7 @@ private:
     RankState& rank_;
     RankExchange& exchange_;
     std::optional<RankDispatch> dispatch_;   ///< of the current step
-    std::map<std::size_t, Arrival> arrived_; ///< arrivals by index of the op
+    std::map<std::size_t, Arrival> arrived_; ///< arrivals by op index
     std::vector<std::size_t> pending_;       ///< inputs that have not arrived yet on the rank's clock
 };
 

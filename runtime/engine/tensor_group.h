@@ -71,7 +71,7 @@ private:
     [[nodiscard]] Tensor addUpOnDevice(Tensor part);
     [[nodiscard]] TimeNs startOfNext() const;
     [[nodiscard]] MessageKey nextKey();
-    /// Receives a part from another rank; `there` is set to the time of its arrival if that is later.
+    /// Receives a part from another rank; `there` is set to its arrival time if that is later.
     [[nodiscard]] Tensor take(Rank from, const MessageKey& key, TimeNs& there);
 
     Transport& transport_;

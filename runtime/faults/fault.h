@@ -57,7 +57,7 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 enum class FaultStay : std::uint8_t {
     Transient,   ///< only the first execution
     Reexecution, ///< only the second execution, which checks the first
-    Sticky,      ///< every execution on this rank; each flip affects a different number
+    Sticky,      ///< every execution on this rank; each flip affects a different element
     Fixed,       ///< every execution on this rank; each flip affects the same bit, so that these executions agree
 };
 

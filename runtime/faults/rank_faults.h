@@ -22,7 +22,7 @@ struct LayerRun {
 };
 
 /// The faults of a run that affect one rank. The effects depend only on the specified faults, their seeds, and the
-/// names of ops and steps, so runs with equal faults are affected equally. For the rank's thread.
+/// names of ops and steps, so runs with the same faults are affected in the same way. For the rank's thread.
 class RankFaults {
 public:
     /// `tensor` is the rank's index among the ranks that share its stages.
@@ -34,7 +34,7 @@ public:
     /// The time of an op that would take `usual` without faults.
     [[nodiscard]] TimeNs opTime(const Op& op, int step, TimeNs usual) const;
 
-    /// The time that the rank pauses before an op.
+    /// How long the rank pauses before an op.
     [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
 
     /// Returns the arrival time, with faults, of a transfer that would otherwise arrive at `arrival`. Call this once
@@ -48,11 +48,11 @@ public:
     /// end.
     void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
 
-    /// True if a fault is inside layers or known answers.
+    /// True if any fault affects layers or known answers.
     [[nodiscard]] bool inLayers() const;
 
     /// Injects faults into a tensor that an execution has just computed. `before` is the number of values of the same
-    /// tensor that were reported before.
+    /// tensor that were reported earlier.
     void inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
     /// True if a fault flips a layer's weights before the op.

@@ -17,8 +17,8 @@ struct Launched {
 using Environment = std::function<const char*(const char* name)>;
 
 /// Returns nothing if the process was started directly. Recognises Open MPI's mpirun, MPICH and related launchers
-/// (PMI), and Slurm's srun with a PMI plugin. The shell of a Slurm batch job, and srun without a plugin, start single
-/// processes.
+/// (PMI), and Slurm's srun with a PMI plugin. The shell of a Slurm batch job, and srun without a plugin, start a single
+/// process each.
 [[nodiscard]] std::optional<Launched> launchedAs(const Environment& environment);
 [[nodiscard]] std::optional<Launched> launchedAs(); ///< uses this process's environment
 

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// A process, described by the launcher's variables, of a job whose processes find each other over TCP.
+/// One process of a job whose processes connect over TCP, as described by the launcher's variables.
 struct TcpJob {
     int rank = 0;
     int size = 1;

@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// A connection between two processes of a job. A message arrives completely, or an error names the other end.
+/// A connection between two processes of a job. Each message arrives complete, or an error names the other end.
 class TeamSocket {
 public:
     using Clock = net::Clock;
@@ -34,7 +34,7 @@ public:
     /// Sends all bytes. Errors name `who`.
     [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
-    /// Sends a text, preceded by its length as 64 bits in native byte order.
+    /// Sends a string, preceded by its 64-bit length in native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
     /// Receives at most `most` bytes. Memory grows with the bytes that arrive, not with the announced length.
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
@@ -58,7 +58,7 @@ struct ControlConnection {
 /// for its own messages.
 class TcpControl final : public runtime::ControlChannel {
 public:
-    /// On rank 0, `connections` are indexed by rank; on the other ranks there is only the connection to rank 0. The
+    /// On rank 0, `connections` is indexed by rank; on the other ranks there is only the connection to rank 0. The
     /// connections must outlive the channel and carry nothing else.
     TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
     /// Sends as many of the pending bytes as possible without waiting.

@@ -12,10 +12,10 @@
 
 namespace bubblescope::runtime {
 
-/// A part of a layer of a GptStage with copies of its inputs. The part is repeated on the queue of its rank's checks.
-/// On a device that shares the host's memory, the part can also copy its weights. Other threads or, after
-/// serialisation, other processes can then execute the part. On other devices, the part stays with its rank: the ranks
-/// of one process share a device, so another rank could not detect more faults than this rank.
+/// A part of a layer of a GptStage with copies of its inputs. The part is repeated on its rank's check queue. On a
+/// device that shares the host's memory, the part can also copy its weights. Other threads or, after serialisation,
+/// other processes can then execute the part. On other devices, the part stays with its rank: the ranks of one process
+/// share a device, so another rank could not detect more faults than this rank.
 template <class T>
 class CapturedGptLayer final : public ReexecutableLayer {
     std::shared_ptr<ComputeQueue> queue_; // first member, because it must outlive all buffers
@@ -49,7 +49,7 @@ public:
     typename Block::Saved saved;
     std::vector<typename Block::Saved> earlier;
     typename Head<T>::Saved head;
-    Buffer gradient_sum;      ///< the previous sum that the weights' gradient was added to; empty = none
+    Buffer gradient_sum;      ///< the previous sum that the weight gradient was added to; empty = none
     bool shared = false;      ///< true if other ranks took part in the block
     std::vector<Buffer> sums; ///< sums computed by the ranks of the block
 

@@ -34,7 +34,7 @@ public:
 
     /// The queue for repeated layers.
     [[nodiscard]] virtual WorkQueue& checks() = 0;
-    /// The current queue: the queue of checks inside a check, otherwise this queue.
+    /// The current queue: the check queue inside a check, otherwise this queue.
     [[nodiscard]] virtual WorkQueue& current() = 0;
     /// Values that have just been computed on `on`, for a probe.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
@@ -42,7 +42,7 @@ public:
 
     /// Converts a matrix to a tensor for other ranks.
     [[nodiscard]] virtual Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
-    /// The inverse. Throws std::logic_error if the tensor does not have that shape, or belongs to another queue.
+    /// The inverse. Throws std::logic_error if the tensor has a different shape or belongs to another queue.
     [[nodiscard]] virtual Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
     /// The address of the values of a tensor from give(); throws like take().
     [[nodiscard]] virtual const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,

@@ -23,8 +23,8 @@ public:
     [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
 };
 
-/// The part of a stage's matrices that a rank holds, as in Shoeybi and others, "Megatron-LM" (2019). For queries, keys
-/// and values, the part consists of the columns of the rank's heads; for attention's projection, of the rows of these
+/// The part of a stage's matrices that a rank holds, as in Shoeybi et al., "Megatron-LM" (2019). For queries, keys and
+/// values, the part consists of the columns of the rank's heads; for attention's projection, of the rows of these
 /// heads. For the MLP's first matrix, the part consists of some columns; for the second, of the corresponding rows.
 /// Every rank holds all normalisations, embeddings, the head, and the biases that are added after a sum.
 struct TensorShard {
@@ -42,10 +42,10 @@ struct Piece {
 };
 
 /// Describes one stage to the model. Two pipelines in opposite directions hold each part of the model twice, in two
-/// stages with equal places.
+/// stages with the same `place`.
 struct StageTask {
     int place = 0;                   ///< position of the stage in its pipeline
-    int places = 1;                  ///< number of places in that pipeline
+    int places = 1;                  ///< number of stages in that pipeline
     std::vector<Piece> pieces;       ///< pieces that pass through the stage, in the order in which their gradients are
                                      ///< summed
     int slices = 1;                  ///< number of slices per micro-batch

@@ -18,10 +18,10 @@ struct AttentionShape {
     [[nodiscard]] std::int64_t headWidth() const { return width / heads; }
 };
 
-/// Causal self-attention (Vaswani and others 2017). If the device supports this, all heads of all sequences are
-/// computed in one fused kernel that keeps no scores in memory. Otherwise the scores of several heads at a time are
-/// held in scratch memory that fits a GPU's cache. The softmax weights are kept for the backward if the queue's traits
-/// request it, and recomputed otherwise. Unless the weights are kept, memory grows linearly with the number of tokens.
+/// Causal self-attention (Vaswani et al. 2017). If the device supports this, all heads of all sequences are computed in
+/// one fused kernel that keeps no scores in memory. Otherwise the scores of several heads at a time are held in scratch
+/// memory that fits a GPU's cache. The softmax weights are kept for the backward if the queue's traits request it, and
+/// recomputed otherwise. Unless the weights are kept, memory grows linearly with the number of tokens.
 template <class T>
 class Attention {
 public:
@@ -39,7 +39,7 @@ public:
 
     /// `qkv` holds `tokens` rows; `earlier` contains the rows of the preceding slices, in order. Fills `saved` with the
     /// softmax weights if they are kept (one row per query: batch, head, query, key). For fused attention, `saved`
-    /// contains the logarithms of the weights' sums before division, in float.
+    /// contains the log-sum-exp of each query's scores per head, in float.
     [[nodiscard]] Buffer attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                                 Buffer& saved) const;
     /// The gradient of `qkv`, plus the gradient from later slices unless that is empty (keys and values in float).
@@ -57,7 +57,7 @@ private:
         T* weights = nullptr;
         std::int64_t rows = 0; ///< number of queries
         std::int64_t seen = 0; ///< number of keys
-        int first = 0;         ///< number of the first head
+        int first = 0;         ///< index of the first head
         int heads = 0;
     };
     struct Scratch {

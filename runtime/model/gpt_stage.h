@@ -15,11 +15,11 @@ namespace bubblescope::runtime {
 
 /// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
 /// the seed and the block's number in the complete model, and data depends on the seed, step and micro-batch. The
-/// computed numbers do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
+/// results do not depend on the division of blocks into stages, or on the assignment of stages to ranks. If
 /// micro-batches of sequences of n tokens are split into k slices, slice i has the tokens i·n/k … (i+1)·n/k − 1.
 /// Attention uses the preceding slices, so slices must pass through a stage in order, and return in the opposite order.
 /// If ranks share the stage, each has a GptStage (see TensorShard). Parameters held by all ranks of a stage stay
-/// bit-identical, because the ranks compute them from equal numbers.
+/// bit-identical, because the ranks compute them from identical values.
 ///
 /// Each op is one call. Calls queue their work and return; on the CPU, the work is complete by then. The activations
 /// and gradients that a stage receives and returns belong to its queue.
@@ -45,7 +45,7 @@ public:
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
-    /// Also passes the rounded copy used by products to the probe, if such a copy exists.
+    /// Also passes the rounded copy used in matrix products to the probe, if such a copy exists.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
     /// On a device with separate memory, the digest is computed on the device. Waits for the device.
@@ -105,7 +105,7 @@ private:
     [[nodiscard]] int versionOf(Piece piece) const { return task_.version_of[piece.sample.index()]; }
     /// Selects the weights for an op of the piece.
     void showVersion(Piece piece);
-    // Each of these functions passes its results to the watch.
+    // These functions pass their results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
     void forwardHead(Piece piece, Buffer input, SavedActivations& saved);

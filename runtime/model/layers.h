@@ -19,7 +19,7 @@ struct PieceRows {
     int batch = 1;
     int begin = 0;
     int length = 0;   ///< number of the piece's positions in each sequence
-    int sequence = 0; ///< number of positions of a complete sequence
+    int sequence = 0; ///< number of positions in a complete sequence
 
     [[nodiscard]] std::int64_t tokens() const { return std::int64_t{batch} * length; }
 };
@@ -43,7 +43,7 @@ public:
 /// The context of a layer's computation.
 struct LayerPlace {
     ComputeQueue& rank;
-    WorkQueue& on;               ///< the rank's queue or the queue of its checks
+    WorkQueue& on;               ///< the rank's queue or its check queue
     PartSums* sums = nullptr;    ///< connects the ranks that share the stage; null if the stage is not shared
     LayerProbe* probe = nullptr; ///< receives the results; null = none
 

@@ -67,7 +67,7 @@ public:
     /// upper half of a float: bits are counted as in that float, and bits of the lower half are mapped to the upper
     /// half.
     virtual void flip(std::int64_t element, std::int64_t bit) = 0;
-    /// Flips the lowest bit of about half of the numbers, which `chance` selects.
+    /// Flips the lowest bit of about half of the numbers, selected by `chance`.
     virtual void disturb(std::uint64_t chance) = 0;
     /// Records the tensor's digest, and its values if requested.
     [[nodiscard]] virtual ShownTensor show(CheckedTensor tensor, bool with_values) = 0;
@@ -88,7 +88,7 @@ private:
 };
 
 /// Numbers in the memory of a rank's device. Operations on the numbers are queued on `on`, which is the rank's stream
-/// or the stream of its checks.
+/// or its check stream.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)

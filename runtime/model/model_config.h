@@ -11,8 +11,8 @@
 
 namespace bubblescope::runtime {
 
-/// AdamW (Loshchilov and Hutter 2019) with bias correction; SGD with momentum beta1; or Muon (Jordan and others 2024)
-/// for the matrices inside blocks, with AdamW for all other parameters. Weight decay is separate from the moments.
+/// AdamW (Loshchilov and Hutter 2019) with bias correction; SGD with momentum beta1; or Muon (Jordan et al. 2024) for
+/// the matrices inside blocks, with AdamW for all other parameters. Weight decay is separate from the moments.
 struct OptimizerConfig {
     enum class Rule : std::uint8_t { AdamW, Sgd, Muon };
 
@@ -24,16 +24,16 @@ struct OptimizerConfig {
     float weight_decay = 0.1F;
 };
 
-/// The model to train: a GPT over byte tokens with learned positions. It is cut into one stage for each place in the
-/// pipeline (p·v places, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last
-/// stage has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
+/// The model to train: a GPT over byte tokens with learned positions. It is cut into one stage per position in the
+/// pipeline (p·v, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last stage
+/// has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
 struct ModelConfig {
-    int width = 32;           ///< features of a token; a multiple of `heads`
+    int width = 32;           ///< features per token; a multiple of `heads`
     int heads = 2;            ///< attention heads
     int sequence = 16;        ///< tokens per sequence
     int batch = 1;            ///< sequences per micro-batch
     int layers_per_stage = 1; ///< transformer blocks in each chunk
-    std::vector<int> cut;     ///< blocks for each place in the pipeline, instead of `layers_per_stage`; empty = even
+    std::vector<int> cut;     ///< blocks per position in the pipeline, instead of `layers_per_stage`; empty = even
     OptimizerConfig optimizer;
     std::uint64_t seed = 1;
     std::shared_ptr<const TextData> text = TextData::demo();
@@ -41,7 +41,7 @@ struct ModelConfig {
     [[nodiscard]] int layersAt(int place) const {
         return cut.empty() ? layers_per_stage : cut[static_cast<std::size_t>(place)];
     }
-    /// Number of blocks before a place.
+    /// Number of blocks before a position.
     [[nodiscard]] int layersBefore(int place) const {
         int sum = 0;
         for (int i = 0; i < place; ++i)

@@ -106,7 +106,7 @@ private:
     };
 
     [[nodiscard]] T* rounded() const;
-    /// Applies AdamW to a run of values that starts at `at`.
+    /// Applies AdamW to `count` consecutive values that start at `at`.
     void stepAdamW(const float* sum, int microbatches, std::int64_t at, std::int64_t count, bool decays);
     /// Applies SGD or Muon to the weights of a part.
     void stepOther(const float* sum, int microbatches, const FlatPart& part);
@@ -137,7 +137,7 @@ struct FlatRun {
 /// (ComputeQueue::Traits::separate_gradients). An early gradient is kept in separate memory until its turn.
 class GradientSum {
 public:
-    /// `ends` contains the number of pieces summed before each take(), if there are several takes in a step.
+    /// `ends` contains the number of pieces summed before each take(), if it is called several times in a step.
     GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size, std::vector<std::size_t> ends = {})
         : queue_(queue), order_(std::move(order)), ends_(std::move(ends)), size_(size) {
         if (ends_.empty()) ends_.push_back(order_.size());

@@ -7,8 +7,8 @@
 namespace bubblescope::runtime {
 
 /// The memory model of the GPT on the CPU: the memory that a rank holds for each stage of the schedule if
-/// `tensor_ranks` ranks share it, and the extra memory that its ops need. A number has 4 bytes. With n tokens per
-/// micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, the sizes in numbers
+/// `tensor_ranks` ranks share it, and the extra memory that its ops need. Each number takes 4 bytes. With n tokens
+/// per micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, the sizes in numbers
 /// are:
 ///
 ///     weights of a layer    12h²/t + 7h/t + 6h    (matrices, biases of cut columns; norms, biases behind a sum)

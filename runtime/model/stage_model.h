@@ -53,9 +53,9 @@ public:
     virtual void reload(Piece piece) { cannotMove(piece); }
     virtual void recompute(Piece piece) { cannotMove(piece); }
 
-    /// Rehearses a step on meaningless input before the first step: call this once for each op of the step, in the
-    /// schedule's order. The rehearsal makes a device load its code and allocate its memory early; later, loading might
-    /// have to wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
+    /// Rehearses a step on dummy input before the first step: call this once for each op of the step, in the schedule's
+    /// order. The rehearsal makes a device load its code and allocate its memory early; later, loading might have to
+    /// wait for a transfer to a peer. All results are discarded by endRehearsal(), and watches do not observe a
     /// rehearsal. In a rehearsal, sums over the ranks that share the stage use only this rank's part.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}

@@ -29,8 +29,8 @@ struct UpdateRate {
 /// Stochastic gradient descent with momentum.
 void stepSgd(const UpdatedMatrix& matrix, const UpdateRate& rate);
 
-/// Muon (Jordan and others 2024): the direction of Nesterov's momentum, orthogonalised by five Newton–Schulz
-/// iterations. Scaled by 0.2·√max(rows, columns), so that learning rates of AdamW suit it (Liu and others 2025).
+/// Muon (Jordan et al. 2024): the direction of Nesterov's momentum, orthogonalised by five Newton–Schulz iterations.
+/// Scaled by 0.2·√max(rows, columns), so that learning rates of AdamW suit it (Liu et al. 2025).
 void stepMuon(WorkQueue& queue, const UpdatedMatrix& matrix, const UpdateRate& rate);
 
 } // namespace bubblescope::runtime

@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime {
 
-/// Messages to one rank that have not been taken yet. Thread-safe: any thread may put messages; only the rank's thread
+/// Messages to one rank that it has not taken yet. Thread-safe: any thread may put messages; only the rank's thread
 /// takes them.
 class Mailbox {
 public:
@@ -87,7 +87,7 @@ public:
     InProcessTransports& operator=(const InProcessTransports&) = delete;
     ~InProcessTransports();
 
-    /// The transports of the ranks, which this object owns.
+    /// The ranks' transports, owned by this object.
     [[nodiscard]] std::vector<Transport*> ends();
 
 private:

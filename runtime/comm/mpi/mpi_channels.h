@@ -78,7 +78,7 @@ private:
 /// Control messages over MPI. The messages are small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
-    /// Uses a duplicate of `of`, which all processes of `of` must create together.
+    /// Collective over `of`, of which the channel uses a duplicate.
     explicit MpiControlChannel(MPI_Comm of);
     ~MpiControlChannel() override;
 
@@ -98,12 +98,12 @@ private:
 };
 
 /// Sends tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused.
-/// A receive is posted in advance if the size is known from an earlier message of the same kind, that is, from the
+/// A receive is posted in advance if its size is known from an earlier message of the same kind, that is, from the
 /// second step on. Before that, messages are probed. Only the next few receives are posted at a time, because each
 /// occupies a buffer until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
-    /// Uses a duplicate of `of`, which all processes of `of` must create together.
+    /// Collective over `of`, of which the channel uses a duplicate.
     MpiDataChannel(MPI_Comm of, const TagPlan& tags);
     ~MpiDataChannel() override;
 
@@ -173,8 +173,8 @@ struct MpiTransportConfig {
 /// Error: Run, if MPI allows only one thread of a process to call it.
 [[nodiscard]] Status checkMpiThreads();
 
-/// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
-/// communicator must open the transport together. Error: Run if MPI lacks a required feature.
+/// The transport between the processes of an MPI job, which carries tensors and control messages. Collective: all
+/// processes of the communicator must call this. Error: Run if MPI lacks a required feature.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime
