@@ -53,8 +53,8 @@ public:
 
     /// Maximum fraction of a rank's time for each of the two kinds of work in AadiffOptions::cost.
     [[nodiscard]] double shareOfOne() const;
-    /// Reports that a rank has made its first plan (see MeasuredPlan), of which it executes one step every `interval`
-    /// steps. Thread-safe.
+    /// Reports that a rank has made its first plan (see MeasuredPlan), and that it executes one step of it every
+    /// `interval` steps. Thread-safe.
     void planned(Rank world, const RankPlan& plan, int interval);
     /// Number of steps until all units are covered, according to the study or to later plans of ranks; nothing if some
     /// units are never covered.

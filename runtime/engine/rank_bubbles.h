@@ -44,7 +44,7 @@ private:
     void work(std::size_t index);
     /// Publishes that the rank is waiting; see Transport::report().
     void reportIdle(std::size_t index);
-    /// True if `there` is true for the inputs of all ops that run at `index`, and those ops are not delayed beyond `now`.
+    /// True if `there` is true for all inputs of the ops that run at `index`, and the ops are not delayed beyond `now`.
     template <class There>
     [[nodiscard]] bool allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const;
 

@@ -78,7 +78,7 @@ private:
 /// Control messages over MPI. The messages are small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
-    /// Collective over `of`, of which the channel uses a duplicate.
+    /// Collective over `of`; the channel uses a duplicate of it.
     explicit MpiControlChannel(MPI_Comm of);
     ~MpiControlChannel() override;
 
@@ -103,7 +103,7 @@ private:
 /// occupies a buffer until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
-    /// Collective over `of`, of which the channel uses a duplicate.
+    /// Collective over `of`; the channel uses a duplicate of it.
     MpiDataChannel(MPI_Comm of, const TagPlan& tags);
     ~MpiDataChannel() override;
 
