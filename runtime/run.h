@@ -26,7 +26,7 @@ struct RunConfig : EngineConfig {
     ModelConfig model;
     /// Maximum time that a rank may delay the others: by exceeding an op's nominal time, by not sending a heartbeat if
     /// ranks are processes, or by never sending a message. After this time, the run ends with an error that names the
-    /// rank. The default exceeds the time of any op of a model that fits a CPU.
+    /// rank. The default exceeds the time of any op of a model that fits on a CPU.
     TimeNs timeout{60'000'000'000};
     std::shared_ptr<Backend> backend; ///< executes the ranks' ops; null = the host
     /// True if ranks that share a device should use separate processors, provided that the device can be divided.

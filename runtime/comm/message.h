@@ -45,7 +45,7 @@ struct Message {
     Tensor tensor;
     TimeNs sent{0}; ///< end of the op that produced the tensor, on its device clock
     std::optional<MessageDigests> digests{};
-    /// The source of the content's digest, if a device has not computed it yet. Only used within a process.
+    /// The source of the content's digest, if a device has not computed it yet. Used only within a process.
     std::shared_ptr<const DeviceSnapshot> late{};
 };
 

@@ -26,10 +26,10 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called on a rank's thread at each of its bubbles. When the hook is called, everything that the rank computed has
-/// been passed to the transport, and the rank has not begun to wait for its next input. Work that fits into the bubble
-/// does not lengthen the step, and no rank waits for it. Several ranks may call this at the same time. An exception
-/// ends the run with an error that names the rank.
+/// Called at each bubble of a rank, on its thread. When the hook is called, everything that the rank computed has been
+/// passed to the transport, and the rank has not begun to wait for its next input. Work that fits into the bubble does
+/// not lengthen the step, and no rank waits for it. Several ranks may call this at the same time. An exception ends the
+/// run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
 /// The given model or, if it has no times, a model in which a forward takes as long as each half of a backward.

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// Executes the list of ops of one rank, step by step, for any schedule. Used on the rank's thread.
+/// Executes one rank's list of ops, step by step, for any schedule. Used on the rank's thread.
 class RankLoop {
 public:
     /// `local` is the index of the rank among the ranks of this process.

@@ -31,7 +31,7 @@ public:
     struct Version : RunOrder {
         explicit Version(RunOrder order)
             : RunOrder(std::move(order)), graph(dispatch.dynamic() ? std::optional<OpGraph>(schedule) : std::nullopt) {}
-        std::optional<OpGraph> graph; ///< if ranks choose their ops
+        std::optional<OpGraph> graph; ///< set if ranks choose their ops
     };
 
     explicit CurrentOrder(RunOrder first) : now_(std::make_shared<const Version>(std::move(first))) {}

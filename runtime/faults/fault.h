@@ -61,7 +61,7 @@ enum class FaultStay : std::uint8_t {
     Fixed,       ///< every execution on this rank; each flip affects the same bit, so that these executions agree
 };
 
-/// A fault to be injected into a run. Omitted parameters have values that have no effect.
+/// A fault to be injected into a run. Omitted parameters have neutral values.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< ranks affected; for a link, the sender

@@ -92,7 +92,7 @@ public:
     /// Number of output features of a part on this rank.
     [[nodiscard]] std::int64_t columns(std::size_t part) const { return parameters_.part(part).columns; }
 
-    // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is only a part of a
+    // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is only a partial
     // sum. The same is true of the input gradient if the rank holds only some columns. In these cases applyOnto() and
     // inputGradient() sum over the ranks, in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;

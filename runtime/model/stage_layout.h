@@ -19,7 +19,7 @@ struct BlockParts {
 
 /// A parameter of a stage before training, independent of the device. Sizes are for the complete parameter.
 struct PartLayout {
-    /// The way in which ranks that share the stage divide the parameter.
+    /// How ranks that share the stage divide the parameter.
     enum class Cut : std::uint8_t { Whole, Columns, Rows };
 
     std::int64_t rows = 0; ///< size of the weights

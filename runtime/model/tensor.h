@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// A row-major matrix on the host. Rows are tokens and columns are features; gradients of parameters are one column.
+/// A row-major matrix on the host. Rows are tokens and columns are features; parameter gradients form one column.
 class HostMatrix {
 public:
     HostMatrix() = default;
