@@ -15,7 +15,7 @@ namespace bubblescope::runtime {
 ///
 /// The pipeline never waits for mail. The broker reads mail while the rank is idle. Slow operations (packing and
 /// unpacking a layer) are done only if the idle time suffices; questions and replies are handled at the end of a step.
-/// The answer to a question may therefore take one step or more. After the last step, all processes keep running until
+/// The answer to a question may therefore take one or more steps. After the last step, all processes keep running until
 /// no rank is waiting for a reply. If the run ends early, missing replies never arrive.
 ///
 /// A rank asks its successors in the ring of all ranks, one after another. Unreadable messages are discarded and
