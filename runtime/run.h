@@ -87,7 +87,7 @@ struct ProcessRun {
     bool all_alive = true;
 };
 
-/// Like runPipeline(), but each process of a job is one rank. Collective: all processes must call this, with equal
+/// Like runPipeline(), but each process of a job is one rank. Collective: all processes must call this, with identical
 /// configs. `out_dir` must be one folder shared by all processes, in which each writes its file. Error: Usage, if the
 /// number of processes in the job differs from the number of ranks in the run, or if the program was built without MPI.
 [[nodiscard]] ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team);

@@ -76,7 +76,7 @@ void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::o
 /// The trained stages, by replica and tensor rank (see RunMesh::laneOf()), then by stage.
 using TrainedStages = std::vector<std::vector<std::unique_ptr<StageModel>>>;
 
-/// The digest of the model; `hashes` are the digests of its copies, which must be equal. Error: Run, if digests differ.
+/// The digest of the model; `hashes` are the digests of its copies, which must match. Error: Run, if digests differ.
 [[nodiscard]] Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes);
 
 /// The digest of stages that are all in this process. There is a copy of the model for each replica and each of its

@@ -23,7 +23,7 @@ public:
 };
 
 /// A name shared by all processes on a machine until the machine restarts. This is also the scope of CLOCK_MONOTONIC,
-/// so clocks with equal names show the same time.
+/// so clocks with the same name show the same time.
 [[nodiscard]] std::string systemClockName();
 
 /// Makes the system wake the calling thread from sleeps as punctually as possible.

@@ -110,7 +110,7 @@ struct EngineResult {
 /// gradient on any rank is complete, as clipping by the global norm requires. The optimizer op therefore runs after the
 /// pipeline and fills no bubble. If two pipelines, or replicas, hold copies of the model, the copies' gradients are
 /// exchanged before the optimizer op. The exchange takes a transfer's latency. The gradients are summed in the order of
-/// DataPlan, so that the copies stay equal. The next step begins at the same time on all ranks, when all optimizer ops
+/// DataPlan, so the copies stay identical. The next step begins at the same time on all ranks, when all optimizer ops
 /// have ended. In paced runs an op without a nominal time, such as the optimizer by default, takes its measured time.
 ///
 /// An order may also update weights between other ops (core/schedule/weight_versions.h). Such an update is local to its

@@ -73,7 +73,7 @@ public:
     virtual void beginStep(int /*step*/, TimeNs /*begin*/) {}
     /// Called when an op begins; calls for its layers follow.
     virtual void beginOp(const Op& /*op*/, Stage /*stage*/, TimeNs /*begin*/) {}
-    /// Returns a number; ops with equal numbers queue the same work on a device.
+    /// Returns a number; ops with the same number queue the same work on a device.
     [[nodiscard]] virtual std::uint64_t variantOf(std::span<const Op> /*ops*/) const { return 0; }
 
     /// Passes the output of the most recent op, before it is sent. Not called for an op without output.

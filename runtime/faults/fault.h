@@ -65,7 +65,7 @@ enum class FaultStay : std::uint8_t {
 struct Fault {
     FaultKind kind = FaultKind::Slow;
     FaultRange ranks;        ///< ranks affected; for a link, the sender
-    FaultRange tensor_ranks; ///< indices among the ranks that share a stage; equal at both ends of a link
+    FaultRange tensor_ranks; ///< indices among the ranks that share a stage; the same at both ends of a link
     FaultRange peers;        ///< the receiver of a link
     FaultRange steps;
     OpPattern ops;

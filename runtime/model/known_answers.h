@@ -15,7 +15,7 @@ struct KnownAnswer {
 
 /// A matrix product, sums of columns, and a copy, computed by the code that layers use. All inputs are small integers,
 /// so every sum is exact in single precision. The result therefore does not depend on the order of additions, and is
-/// equal on every machine and device.
+/// the same on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 
 /// Computes known answers on a device, from factors stored as T. The results are in float and column-major.

@@ -165,7 +165,7 @@ struct MpiTransportConfig {
     TagPlan tags;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog
-    /// Ranks with equal names share a clock. Empty = the system's name; see systemClockName().
+    /// Ranks with the same name share a clock. Empty = the system's name; see systemClockName().
     std::string clock_name;
     std::shared_ptr<ActivityBoard> board{}; ///< see ProcessTransportConfig
 };
