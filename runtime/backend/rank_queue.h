@@ -94,12 +94,12 @@ public:
     /// Begins a step; call this while no rank has work queued. Times are recorded from then on.
     void beginStep();
     /// Transfers a tensor that was handed over to this rank, for the op that begins next. The transfer is queued, and
-    /// work queued afterwards waits for it. With a latency, the transfer takes at least that time. A tensor of the
-    /// rank itself is returned without a transfer.
+    /// work queued afterwards waits for it. With a latency, the transfer takes at least that time. The rank's own
+    /// tensors are returned without a transfer.
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
     /// The work queued between beginOp() and endOp() is an op. If a nominal time is given, the device is kept busy for
     /// that long after the op's start, not counting `sums`. The sums are spread evenly over the nominal time; the last
-    /// one is at the end of that time. Ops with equal keys perform the same work on different data.
+    /// one is at the end of that time. Ops with the same key perform the same work on different data.
     void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
     void endOp();
     /// Marks that the op has reached a sum. Call this before the op's part is handed over.
