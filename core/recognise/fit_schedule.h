@@ -16,8 +16,8 @@ struct ScheduleFit {
     double confidence =
         0;            ///< product of the fractions below, divided by the total number of orders that fit equally well
     double order = 0; ///< fraction of ranks (over all steps) that ran forwards and backwards in the schedule's order
-    /// Of the points at which the first stage must not transfer anything: fraction without a transfer; or the same for
-    /// the last stage, if smaller.
+    /// Fraction without a transfer, among the points where the first stage must not transfer anything; or that fraction
+    /// for the last stage, if smaller.
     double ends = 1;
     double links = 1;     ///< fraction of autograd flows that connect ops of the same micro-batch and stage
     double causality = 1; ///< fraction of rank pairs in which, after the best clock shift, no op starts before its

@@ -5,7 +5,7 @@
 namespace bubblescope::colours {
 
 // Fill colours of ops on light backgrounds, used both in the app's light theme and in exported drawings. The colours
-// differ in hue and lightness, so that they can be told apart by colour-blind readers and in greyscale prints.
+// differ in hue and lightness, so that colour-blind readers and readers of greyscale prints can distinguish them.
 inline constexpr const char* kForward = "#2f6db5";
 inline constexpr const char* kBackward = "#f0b13c";
 inline constexpr const char* kBackwardInput = "#d9642f";

@@ -200,8 +200,8 @@ public:
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time of the first event on the clock of the files
-    /// Time of the first event on the first file's own clock, without its offset. The same for a file and for a part of
-    /// it that lacks the offset.
+    /// Time of the first event on the first file's own clock, without its offset. A file and a part of it that lacks
+    /// the offset have the same value.
     [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
     [[nodiscard]] TimeNs span() const { return span_; } ///< time from the first to the last event
 
