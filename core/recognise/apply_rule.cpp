@@ -110,7 +110,7 @@ private:
         comm.sequence = match.sequence;
         comm.start = match.device ? match.device->start : match.start;
         comm.end = match.device ? match.device->end : match.end;
-        comm.communicator = found_.communicators.intern(names_.text(match.communicator));
+        comm.communicator = communicatorNumber(found_.communicators, names_.text(match.communicator));
         // The slice contains its own stage, but `stage` is that of the consumer. They are equal for a receive; for a
         // send, the consumer is the next stage.
         const std::int64_t stage = rule_.namesStages() ? match.chunk_or_stage : placeOf(match.owner);
@@ -203,11 +203,11 @@ private:
         } else if (const auto posted = receivePostedIn(marks, op.start, op.end);
                    posted && posted->end <= op.end && rule_.transfers.empty()) {
             arrival = posted->end;
-            found_.comm.push_back({op.owner, op.step, CommKind::Receive, payload, op.microbatch, stage, posted->start,
-                                   posted->end, op.sequence, op.replica});
+            found_.comm.push_back({op.owner, op.step, CommKind::Receive, payload, 0, op.microbatch, stage,
+                                   posted->start, posted->end, op.sequence, op.replica});
         }
         if (!arrival || *arrival <= op.start || *arrival > op.end) return;
-        found_.comm.push_back({op.owner, op.step, CommKind::Wait, payload, op.microbatch, stage, op.start, *arrival,
+        found_.comm.push_back({op.owner, op.step, CommKind::Wait, payload, 0, op.microbatch, stage, op.start, *arrival,
                                op.sequence, op.replica});
         op.start = *arrival;
     }

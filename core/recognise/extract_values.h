@@ -35,7 +35,7 @@ void fields(Wire& wire, FoundOp& value) {
 }
 template <class Wire>
 void fields(Wire& wire, FoundComm& value) {
-    auto& [owner, step, kind, payload, microbatch, stage, start, end, sequence, replica, unknown_communicator] = value;
+    auto& [owner, step, kind, payload, unknown_communicator, microbatch, stage, start, end, sequence, replica] = value;
     wire(owner, step, microbatch, stage, sequence, replica);
     wire.enumeration(kind, CommKind::Collective);
     wire.enumeration(payload, Payload::Gradient);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -107,14 +108,23 @@ struct FoundComm {
     FoundNumber step;
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
+    std::uint16_t communicator = 0; ///< communicatorNumber() in FoundOps::communicators
     FoundNumber microbatch;
     FoundNumber stage; ///< the consumer's
     TimeNs start{0};
     TimeNs end{0};
     FoundNumber sequence;
     FoundNumber replica;
-    StringId communicator = 0; ///< in FoundOps::communicators; 0 if unknown
 };
+
+static_assert(sizeof(FoundComm) == 48);
+
+/// Adds the name of a communicator and returns its number: 0 for an empty name, and for names beyond the 65,535th,
+/// which only damaged files have.
+[[nodiscard]] inline std::uint16_t communicatorNumber(StringPool& names, std::string_view name) {
+    const StringId id = names.size() <= UINT16_MAX ? names.intern(name) : names.find(name);
+    return static_cast<std::uint16_t>(id);
+}
 
 /// The meaning of `chunk_or_stage`.
 enum class Parts {

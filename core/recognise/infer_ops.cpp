@@ -444,7 +444,8 @@ private:
         comm.start = call.work.start;
         comm.end = call.work.end;
         if (call.communicator > 0)
-            comm.communicator = communicators_.intern(ranks_[rank.index()]->communicators[call.communicator - 1]);
+            comm.communicator =
+                communicatorNumber(communicators_, ranks_[rank.index()]->communicators[call.communicator - 1]);
         found_.push_back(comm);
     }
 

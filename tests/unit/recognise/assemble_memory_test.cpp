@@ -36,7 +36,7 @@ FoundOps foundIn(int steps) {
                 ops.push_back(op);
                 const bool sends = i < kMicrobatches && rank + 1 < kRanks;
                 if (!sends) continue;
-                comm.push_back({rank, step, CommKind::Send, Payload::Activation, op.microbatch, rank + 1, op.end,
+                comm.push_back({rank, step, CommKind::Send, Payload::Activation, 0, op.microbatch, rank + 1, op.end,
                                 op.end + TimeNs{50}, 0, 0});
             }
         }
