@@ -305,8 +305,7 @@ void addPartitionCommand(Command app, Action& action) {
         .typeName("TIME")
         .needs(times);
     command
-        .addOption("--memory-budget", options->memory_budget,
-                   "Memory limit for a rank's layers, in the unit of the file")
+        .addOption("--memory-budget", options->memory_budget, "Memory limit for a rank's layers, in the file's units")
         .typeName("N")
         .positive()
         .needs(times);

@@ -63,7 +63,7 @@ void BackendOption::add(Command command) {
         .typeName("NAME")
         .suggests({"cpu", "cuda"})
         .group("Run");
-    command.addOption("--gpu", gpu_, "GPU to use with --backend cuda (0; several processes on a host use one each)")
+    command.addOption("--gpu", gpu_, "GPU to use with --backend cuda (default: 0, or one per process)")
         .notNegative()
         .typeName("N")
         .group(group)

@@ -42,7 +42,7 @@ struct ReadTraces {
 /// Reads files, and every trace file below folders, into one trace. The trace's files() are in the given order; those
 /// in a folder are sorted by path. Formats are detected by content, files are decompressed, and ranks come from
 /// settleRanks(). A file with several processes becomes several files (ProcessSplitter), and copies of other files are
-/// left out. Below a folder, files of other kinds are skipped. An unusable file causes a diagnostic if another file is
+/// left out. In folders, files of other types are skipped. An unusable file causes a diagnostic if another file is
 /// usable, otherwise an error. Progress is counted in bytes of the files. Errors: Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const ReadOptions& options = {});

@@ -41,7 +41,7 @@ struct OpLists {
 
 /// Data dependencies between the ops of one step. Needs about 32 bytes per op, plus 3 ints per micro-batch, sequence
 /// slice and stage. Built in linear time, on all cores if there are many ops, from any schedule, valid or not: ops out
-/// of range only matter for their rank's order, and duplicates of an op are ignored. Immutable after construction.
+/// of range affect only the order within their rank, and duplicate ops are ignored. Immutable after construction.
 class OpGraph {
 public:
     explicit OpGraph(OpLists lists);

@@ -70,7 +70,7 @@ struct alignas(64) ThreadSlot {
 
 /// Data that the writer needs to continue its file, in addition to the threads' checkpoints.
 struct FileCheckpoint {
-    std::int64_t file_bytes = 0; ///< length of the file with all records that the checkpoint counts
+    std::int64_t file_bytes = 0; ///< length of the file, including all records counted in the checkpoint
     std::uint64_t notes = 0;     ///< bytes
     std::array<char, kNotes / 4> text{};
 };

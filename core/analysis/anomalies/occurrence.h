@@ -15,7 +15,7 @@
 // Counts and describes the occurrences of a finding.
 namespace bubblescope {
 
-/// Collects the cases of one finding.
+/// Collects the occurrences of one finding.
 class Cases {
 public:
     /// Adds cases in a step. `step` is an index into the run's steps.

@@ -11,7 +11,7 @@ namespace bubblescope {
 /// Work that is placed before ops, and work that is removed from ops. For each rank, one entry per op in its list, plus
 /// one for the time after the last op.
 struct FillChanges {
-    std::vector<std::vector<TimeNs>> before;  ///< time of the work before the op
+    std::vector<std::vector<TimeNs>> before;  ///< time spent on work before the op
     std::vector<std::vector<TimeNs>> shorter; ///< reduction of the op's time
 
     explicit FillChanges(const StepTimeline& step);
