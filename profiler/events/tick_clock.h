@@ -52,7 +52,7 @@ struct ClockReading {
 
 /// Converts ticks and wall-clock times to CLOCK_MONOTONIC, using clock readings taken before and after them. Clocks are
 /// assumed to run at a constant rate between two readings; after the last reading, the previous rate continues. Times
-/// that are out of range are clamped to within decades of these readings. Not thread-safe.
+/// that are out of range are clamped to about ±73 years. Not thread-safe.
 class TickMap {
 public:
     /// Must be called in time order.
