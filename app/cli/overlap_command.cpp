@@ -343,8 +343,8 @@ CommandResult run(const OverlapArguments& options) {
 } // namespace
 
 void addOverlapCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "overlap", "Show which tensor-parallel all-reduces are hidden by computation, and what limits this");
+    const Command command =
+        app.addCommand("overlap", "Show which tensor-parallel all-reduces are hidden by computation, and why");
     const auto options = std::make_shared<OverlapArguments>();
     command.examples({"overlap --preset llama3-70b --pp 4 --microbatches 16",
                       "overlap --op-costs layer.json --pp 4 --microbatches 16 --chart paddle"});

@@ -300,8 +300,11 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     auto fit = fitSchedule(observed, options);
     if (absent && !given) fit.reset(); // the ranks that are present may look like a smaller pipeline
     if (!fit) {
-        const std::string seen = fmt::format("forwards and backwards on {} ranks run in the order {}{}", observed.pp,
-                                             seenOrder(observed), absent ? fmt::format("; {}", *absent) : "");
+        const std::string order = seenOrder(observed);
+        const std::string seen =
+            absent ? fmt::format("forwards and backwards on {} ranks run in the order {}, and {}", observed.pp, order,
+                                 *absent)
+                   : fmt::format("forwards and backwards on {} ranks run in the order {}", observed.pp, order);
         out.why_not = given ? fmt::format("the specified schedule does not match at any size: {}", seen)
                             : fmt::format("no known schedule matches: {}", seen);
         return out;

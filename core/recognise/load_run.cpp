@@ -61,10 +61,11 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
                                   : fmt::format("{} slices of the categories {}", slices, categorySummary(categories));
     const bool kineto = std::ranges::any_of(raw.files(), [](const TraceFile& file) { return file.format == "kineto"; });
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
+    std::string message =
+        fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}", names, found);
+    if (!why_not.empty()) message = fmt::format("{}; without names: {}", message, why_not);
     return inputError(
-        where,
-        fmt::format("no pipeline ops found: searched for Bubblescope's names and for {}; found {}{}", names, found,
-                    why_not.empty() ? "" : fmt::format("; without names: {}", why_not)),
+        where, message,
         kineto ? fmt::format(
                      "ops without annotations are recognised by their sends and receives: also record host operators "
                      "on all pipeline ranks, or specify the schedule with {}; define other op names with {}",

@@ -240,8 +240,20 @@ QSet<QString> evidenceNames() {
 QSet<QString> textsOfCore() {
     QSet<QString> texts = patternsOfCore() + evidenceNames() + errorTexts();
     texts << QStringLiteral("{}, {}"); // of sayListed()
-    texts << QStringLiteral("no slices at all")
-          << QStringLiteral("{} slices of the categories {}"); // of nothingRecognised()
+    texts << QStringLiteral("no slices at all") << QStringLiteral("{} slices of the categories {}")
+          << QStringLiteral("no pipeline ops found: searched for Bubblescope's names and for {}; found {}")
+          << QStringLiteral("{}; without names: {}"); // of nothingRecognised()
+    texts << QStringLiteral("ranks {} are not evenly spaced; a file may be missing")
+          << QStringLiteral("rank {} exchanges data with rank {}, which is not among the files")
+          << QStringLiteral("ranks that exchange data form groups of different sizes ({} and {})")
+          << QStringLiteral("only one rank both computes and transfers")
+          << QStringLiteral("it contains no complete step")
+          << QStringLiteral("the specified schedule is for {} ranks, but the trace has {}")
+          << QStringLiteral("forwards and backwards on {} ranks run in the order {}")
+          << QStringLiteral("forwards and backwards on {} ranks run in the order {}, and {}")
+          << QStringLiteral("the specified schedule does not match at any size: {}")
+          << QStringLiteral("no known schedule matches: {}")
+          << QStringLiteral("no rank ran as many ops in a step as the schedule has (observed: {})"); // of inferOps()
     for (const RecognitionRule& rule : builtinRules())
         texts << QString::fromStdString(rule.name);
     for (const ThresholdInfo& info : thresholdTable())
@@ -388,7 +400,7 @@ private slots:
                            "found 7 slices of the categories cpu_op 7; without names: no known schedule matches: "
                            "forwards and backwards on 2 ranks run in the order FB, BF"),
             QStringLiteral(
-                "没有找到流水线操作：查找了 Bubblescope 的名称以及 'F{microbatch}'（NVTX）；找到的是 7 个切片，"
+                "没有找到流水线操作：查找了 Bubblescope 的名称以及 'F{microbatch}' (NVTX)；找到的是 7 个切片，"
                 "类别为 cpu_op 7；不看名称时：没有已知的调度相符：2 个 rank 上前向与反向的顺序为 FB, BF"));
         MessageBar bar;
         bar.showError(error);
