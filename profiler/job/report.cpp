@@ -66,7 +66,7 @@ void readInstants(const Trace& trace, const std::map<std::uint32_t, Process>& of
         if (trace.text(instant.name) == perfetto::kCaptureRecovered) {
             process.account = CapturedProcess::Account::Watcher;
             if (const std::string signal = words(trace, instant.args, perfetto::kCaptureSignal); !signal.empty())
-                process.messages.push_back("ended by " + signal);
+                process.messages.push_back("killed by " + signal);
         }
         if (trace.text(instant.name) == "message") process.messages.push_back(words(trace, instant.args, "message"));
     }
@@ -147,7 +147,7 @@ void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes)
     process.account = Account::Watcher;
     process.counts = left.counts;
     if (!left.message.empty()) process.messages.push_back(left.message);
-    if (!left.signal.empty()) process.messages.push_back("ended by " + left.signal);
+    if (!left.signal.empty()) process.messages.push_back("killed by " + left.signal);
 }
 
 /// Compares the files that processes report to have written with the existing ones.

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -49,11 +48,6 @@ MovingWeightTimes unequalTimes(int p, int shortest, int weights, int gradients, 
     }
     if (p > 1) times.forward.back() = times.forward.front() + TimeNs{1};
     return times;
-}
-
-TimeNs work(const MovingWeightTimes& times) {
-    return std::accumulate(times.forward.begin(), times.forward.end(), TimeNs{0}) +
-           std::accumulate(times.backward.begin(), times.backward.end(), TimeNs{0});
 }
 
 /// Stage of the forward or backward that a member of a chain runs in a turn, if it starts `late` turns after the first.
