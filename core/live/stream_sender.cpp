@@ -243,7 +243,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         refused_->where = options_.address.text();
         break;
     case net::Frame::Kind::Resume:
-        if (source == nullptr || !source->opened) break;
+        if (source == nullptr || !source->opened || !std::in_range<std::int64_t>(frame.offset)) break; // not a file's
         source->resumed = true;
         source->sent = frame.offset;
         setAcknowledged(*source, frame.offset, now);
