@@ -18,7 +18,7 @@ namespace bubblescope::cli {
 ///   [thresholds]
 ///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
 struct Config {
-    std::filesystem::path file; ///< path of the file, even if it is missing; empty if there is no home folder
+    std::filesystem::path file; ///< path of the file, which may not exist; empty if the home folder is unknown
     bool exists = false;
     std::vector<OptionDefault> defaults; ///< in file order
 };

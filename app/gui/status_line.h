@@ -24,7 +24,7 @@ public:
 
     void setHovered(const QString& text);
     void showMessage(const QString& text, int milliseconds);
-    /// Shows the number of problems found while loading. The button is hidden if there is no count.
+    /// Shows the number of problems found while loading. The button is hidden while the count is unknown.
     void showProblems(std::optional<std::size_t> count);
 
 signals:

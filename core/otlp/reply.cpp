@@ -76,7 +76,7 @@ std::optional<Head> takeHead(std::string_view& rest) {
     return {};
 }
 
-/// The body in these chunks; none if it is incomplete, empty if it is damaged.
+/// The body in these chunks; none if it is incomplete, empty if it is corrupt.
 std::optional<std::string> joinChunks(std::string_view rest) {
     std::string body;
     while (const std::optional<std::string_view> line = takeLine(rest)) {
@@ -154,7 +154,7 @@ PartialSuccess partialFromJson(std::string_view body, Signal signal) {
     return made;
 }
 
-/// Damaged details of a success are ignored.
+/// Corrupt details of a success are ignored.
 PartialSuccess partialSuccess(const Reply& reply, Signal signal) {
     if (!isProtobuf(reply)) return partialFromJson(reply.body, signal);
     try {

@@ -57,7 +57,7 @@ struct OpQuery {
 /// Scope of a query. Slices is for traces without a pipeline; words such as "wait" are then parts of names.
 enum class QueryScope : std::uint8_t { All, Slices };
 
-/// Parses conditions separated by spaces, all of which must hold:
+/// Parses conditions separated by spaces; an item must meet all of them:
 ///   F, B (whole, or for the input), I, W, O, op, bubble, send, receive, wait, collective, check, kernel
 ///   F3.1                                         one op
 ///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"

@@ -82,7 +82,7 @@ struct Session {
     [[nodiscard]] bool hasSteps() const { return !run.steps.empty(); }
     /// True for a preview without steps of a trace that is still being loaded.
     [[nodiscard]] bool isBeginning() const { return !hasSteps() && !no_pipeline; }
-    /// Origin of times within a step; if there are no steps, the start of the trace.
+    /// Origin of times within a step; the start of the trace if it has no steps.
     [[nodiscard]] TimeNs originOf(int step) const { return hasSteps() ? this->step(step).begin : TimeNs{0}; }
     /// Rank of a line in the pipeline or, without a pipeline, in the job. None for a process without a rank.
     [[nodiscard]] std::optional<int> rankOf(int line) const;

@@ -125,7 +125,7 @@ public:
     void setStepShownFirst(StepShownFirst which) { step_shown_first_ = which; }
     [[nodiscard]] VisibleRange& range() { return range_; }
     [[nodiscard]] const ItemRef& selection() const { return selection_; }
-    /// Index in Run::steps; −1 if there are no steps.
+    /// Index in Run::steps; −1 if that list is empty.
     [[nodiscard]] int step() const { return step_; }
 
     /// Shows the typical step, or the complete trace if it has no steps. Null clears the views.

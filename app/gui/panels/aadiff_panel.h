@@ -31,7 +31,7 @@ public:
 
     /// True if the open run contains checks.
     [[nodiscard]] bool any() const;
-    /// Summary in one sentence; empty if there are no checks.
+    /// Summary in one sentence; empty if the run has no checks.
     [[nodiscard]] QString headline() const;
     [[nodiscard]] const CoverageMap& map() const { return cells_; }
 

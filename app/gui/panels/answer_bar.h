@@ -21,7 +21,7 @@ class AnswerBar : public QFrame {
 public:
     explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Copies the answer. Hides the bar if there are no statements. `figures` are key figures to append to the verdict
+    /// Copies the answer. Hides the bar if the answer is empty. `figures` are key figures to append to the verdict
     /// on a trace without a pipeline.
     void show(const Answer& answer, const QString& figures = {});
     void clear();

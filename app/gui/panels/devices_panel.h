@@ -16,7 +16,7 @@ class BarChart;
 class FillWhenVisible;
 
 /// Chart for traces without a pipeline: a stacked bar per device with compute, communication, copies, and idle time by
-/// cause. If there are no devices, there is a bar per host thread. A click on a bar shows the device or thread on the
+/// cause. A trace of the host alone has a bar per host thread. A click on a bar shows the device or thread on the
 /// timeline.
 class DevicesPanel : public QWidget {
     Q_OBJECT

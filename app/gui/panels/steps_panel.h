@@ -8,7 +8,7 @@ namespace bubblescope::gui {
 class FillWhenVisible;
 
 /// Chart of the wall time and bubble rate of all steps, with marks at detected changes. Thick curves show the slowest
-/// replica, thin curves each replica. If there is no pipeline, the chart shows compute, exposed communication and idle
+/// replica, thin curves each replica. For a trace without a pipeline, it shows compute, exposed communication and idle
 /// time of the steps in the files. A click shows a step on the timeline; dragging shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] TimeNs total() const;       ///< over all steps
     /// Examines the steps of one replica, or of all replicas. If several replicas ran the same step number, the most
     /// expensive one counts. The finding is considered to be continuing until twice the mean distance between cases has
-    /// passed. If there are no cases, Occurrence::cases is 0.
+    /// passed. If nothing was added, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
