@@ -88,6 +88,8 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Low overhead: record only NVTX ranges, NCCL, and the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
+    command.addFlag("--memory", memory_,
+                    "Also record how much memory each GPU reserves over time (CUPTI 11.2 or later)");
     command.addFlag("--no-python", no_python_, "Do not hook into Python processes; ops then have no framework names");
     command.addFlag("--python-ranges", python_ranges_,
                     "Take ops from the job's own bubblescope_ranges calls, not from its framework");
@@ -129,6 +131,8 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
             return usageError(fmt::format("'{}' must not contain a comma, a # or a line break", value));
         BUBBLESCOPE_TRY(profiler::parseCaptureOptions(fmt::format("{}={}", key, value), options));
     }
+    if (memory_ && !options.cuda) return usageError("--memory requires the kind cuda", "add cuda to --record");
+    options.memory = memory_;
     if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges cannot be combined");
     if (no_python_) options.python = false;
     if (python_ranges_) options.python = options.python_ranges = true;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -67,7 +66,8 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
     MemoryUse use;
     BUBBLESCOPE_ASSIGN(const std::vector<MemoryCurve> curves, extract(run, kMemoryCurves));
     if (std::ranges::none_of(curves, [](const MemoryCurve& curve) { return !curve.points.empty(); })) return use;
-    std::ranges::transform(curves, std::back_inserter(use.peaks), &MemoryCurve::peak);
+    for (const MemoryCurve& curve : curves)
+        use.peaks.push_back(curve.reserved ? std::nullopt : curve.peak());
     BUBBLESCOPE_ASSIGN(const ClockOfRank clock_of, clocksOfRanks(run, clocks));
     std::map<std::uint32_t, int> ranks_of_file = ranksPerFile(clock_of);
     const std::vector<int> held = peakActivations(run.schedule);
@@ -77,7 +77,7 @@ Result<MemoryUse> memoryUse(const Run& run, const RunClocks& clocks, const StepS
         const auto own = steps.find(key.first);
         if (!clock.file || ranks_of_file[*clock.file] != 1 || own == steps.end()) continue;
         const MemoryCurve& curve = curves[*clock.file];
-        RankMemoryUse rank{key.second, key.first, 0, curve.peak().value_or(0), {}, false, 0};
+        RankMemoryUse rank{key.second, key.first, 0, curve.peak().value_or(0), {}, false, curve.reserved, 0};
         std::vector<double> peaks;
         double highest = 0;
         for (const StepTimeline* const step : own->second) {

@@ -19,7 +19,9 @@ struct RankMemoryUse {
     /// The op that ran at the peak of the step with the highest peak, or the next op to start.
     std::optional<Op> at;
     bool before = false; ///< true if the op started next
-    int held = 0;        ///< maximum number of forwards whose activations are in memory, according to the order
+    /// True if the bytes are reserved from CUDA, so that they include memory that is not in use; see MemoryCurve.
+    bool reserved = false;
+    int held = 0; ///< maximum number of forwards whose activations are in memory, according to the order
 };
 
 /// A straight line through the ranks' peaks: `fixed` + held · `per_forward`.
@@ -34,7 +36,8 @@ struct MemoryUse {
     /// Least-squares fit. None if there are fewer than three ranks, if all ranks store the activations of the same
     /// number of forwards, or if memory does not grow with their number.
     std::optional<MemoryLine> line;
-    std::vector<std::optional<double>> peaks; ///< peak bytes per file of the run; empty if there are no memory counters
+    /// Peak bytes per file of the run, except for reserved memory; empty if there are no memory counters.
+    std::vector<std::optional<double>> peaks;
 };
 
 /// The memory use of a run; `clocks` are those of the run. Empty if the trace has no memory counters or is not loaded.

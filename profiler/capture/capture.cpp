@@ -265,7 +265,7 @@ void Capture::startCuda() noexcept {
         auto gpu = std::make_unique<cupti::Collector>(std::move(api));
         const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline ? cupti::Scope::Launches
                                                                                         : cupti::Scope::Everything,
-                                        why_not);
+                                        why_not, options_.memory);
         if (!why_not.empty()) message(why_not);
         if (!started) return;
         if (memory != nullptr) memory->header().on_devices = 1;

@@ -31,6 +31,12 @@ CaptureFile::TrackNumber CaptureFile::addTrack(std::string name, std::int32_t or
     return static_cast<TrackNumber>(tracks_.size() - 1);
 }
 
+CaptureFile::TrackNumber CaptureFile::addCounter(std::string name) {
+    const TrackNumber counter = addTrack(std::move(name), 0);
+    tracks_[counter].counts = true;
+    return counter;
+}
+
 void CaptureFile::rename(TrackNumber track, std::string name) {
     if (tracks_[track].name == name) return;
     tracks_[track].name = std::move(name);
@@ -45,7 +51,10 @@ std::uint64_t CaptureFile::uuidOf(TrackNumber track) {
     beginPart();
     Track& known = tracks_[track];
     const std::uint64_t uuid = processUuid() + 1 + track;
-    if (!known.described) encoder_.track(uuid, processUuid(), known.name, known.order);
+    if (!known.described && known.counts)
+        encoder_.counterTrack(uuid, processUuid(), known.name);
+    else if (!known.described)
+        encoder_.track(uuid, processUuid(), known.name, known.order);
     known.described = true;
     return uuid;
 }
@@ -72,6 +81,11 @@ void CaptureFile::begin(TrackNumber track, TimeNs time, std::string_view categor
 void CaptureFile::end(TrackNumber track, TimeNs time) {
     const std::uint64_t uuid = uuidOf(track);
     encoder_.endSlice(uuid, ordered(track, time));
+}
+
+void CaptureFile::count(TrackNumber counter, TimeNs time, double value) {
+    const std::uint64_t uuid = uuidOf(counter);
+    encoder_.counter(uuid, ordered(counter, time), value);
 }
 
 void CaptureFile::instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args) {

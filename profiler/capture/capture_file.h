@@ -55,6 +55,9 @@ public:
     /// Tracks are sorted by `order`. In each part, a track is described when it is first used.
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
+    /// A counter of the process, and its values. Each value holds until the time of the next one.
+    [[nodiscard]] TrackNumber addCounter(std::string name);
+    void count(TrackNumber counter, TimeNs time, double value);
 
     /// See perfetto::Encoder; times are CLOCK_MONOTONIC. A time that is earlier than the track's latest time is
     /// replaced by that time.
@@ -102,6 +105,7 @@ private:
         std::string name;
         std::int32_t order = 0;
         bool described = false; ///< true if this part describes the track
+        bool counts = false;    ///< true for a counter
         TimeNs last{INT64_MIN};
     };
     static constexpr std::int64_t kParts =

@@ -93,6 +93,11 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         return {};
     }
     if (key == "record") return setKinds(value, options);
+    if (key == "memory") {
+        if (value != "device" && value != "none") return wrong(key, value, "device or none");
+        options.memory = value == "device";
+        return {};
+    }
     if (key == "python") {
         if (value != "frameworks" && value != "ranges" && value != "none")
             return wrong(key, value, "frameworks, ranges or none");
@@ -154,8 +159,8 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         return {};
     }
     return usageError("unknown capture option '" + std::string(key) + "'",
-                      "known options: mode, record, python, checks, checks-margin, checks-cost, checks-memory, steps, "
-                      "step, delay, duration, flush, size and buffer");
+                      "known options: mode, record, memory, python, checks, checks-margin, checks-cost, checks-memory, "
+                      "steps, step, delay, duration, flush, size and buffer");
 }
 
 // Step names used by PyTorch's profiler, and other common names.
@@ -196,6 +201,7 @@ std::string captureOptionsText(const CaptureOptions& options) {
         }
         add("record", kinds);
     }
+    if (options.memory) add("memory", "device");
     if (options.python && options.python_ranges) add("python", "ranges");
     if (options.checks) {
         constexpr double kPercent = 100;

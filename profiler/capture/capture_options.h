@@ -27,6 +27,7 @@ struct CaptureOptions {
     bool nvtx = true;
     bool nccl = true;
     bool cuda = true;
+    bool memory = false;        ///< true to record the allocations of device memory; requires `cuda`
     bool python = true;         ///< true to load the framework adapters in Python processes
     bool python_ranges = false; ///< true to record only what the job itself reports through bubblescope_ranges
     bool checks = false;        ///< true to re-execute parts of the job in bubbles
@@ -61,6 +62,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// newlines; a # begins a comment. Keys:
 ///   mode      full, pipeline
 ///   record    any of nvtx, nccl, cuda, python, joined by +
+///   memory    device or none
 ///   python    frameworks, ranges or none
 ///   checks    bubbles or none; checks-margin and checks-cost in percent, checks-memory in bytes, or with KiB, MiB, GiB
 ///   steps     10-20, 10- or 10

@@ -80,6 +80,7 @@ bool CaptureWriter::isNear(TimeNs earliest, TimeNs latest) const {
 }
 
 bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
+    if (activity.isMoment()) return isNear(activity.start, activity.start);
     if (!activity.hasTimes() || activity.isUntimed()) return true;
     return isNear(std::min(activity.start, activity.end), std::max(activity.start, activity.end));
 }
@@ -271,6 +272,7 @@ Status CaptureWriter::flush(TimeNs now) {
     }
     host_.nameThreads();
     if (thinning_) thinning_->settle(now);
+    gpu_.settle(now);
     for (const std::string& message : messages_) {
         const OwnedArgs args{{"message", message}};
         file_.instant(now, CaptureFile::kCategory, "message", args);
@@ -289,6 +291,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
         [this, now] {
             tellStatements(now);
             host_.reopen();
+            gpu_.beginPart();
             tellTotals(now);
         },
         [&](std::int64_t length) {
@@ -304,6 +307,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
 Status CaptureWriter::finish(TimeNs now) {
     if (!begun_) return {};
     if (thinning_) thinning_->finish();
+    gpu_.finish();
     BUBBLESCOPE_TRY(flush(now));
     file_.setClocks(clocks_.last().monotonic, clocks_.last().realtime);
     countOpen();

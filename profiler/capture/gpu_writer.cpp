@@ -1,6 +1,7 @@
 #include "profiler/capture/gpu_writer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -91,6 +92,59 @@ void GpuWriter::tellDevice(const cupti::OwnedActivity& given) {
     file_.instant(clocks_.last().monotonic, CaptureFile::kCategory, "device", args);
 }
 
+/// Memory that was reserved before the recorded steps counts, but only changes during them are written.
+void GpuWriter::applyMemory(const Activity& change) {
+    const bool recorded = window_.contains(change.start);
+    if (recorded) tellReserved();
+    std::optional<ReservedMemory::Change> now;
+    if (change.kind == Kind::Release)
+        now = reserved_.release(change.id);
+    else if (change.isDeviceMemory())
+        now = reserved_.allocate(change.id, change.device, static_cast<std::uint64_t>(change.bytes));
+    if (!now) {
+        const bool unknown = change.kind == Kind::Release && change.isDeviceMemory() && change.id != 0;
+        if (unknown && recorded) ++counts_.unmatched;
+        return;
+    }
+    auto counter = counters_.find(now->device);
+    if (counter == counters_.end()) {
+        if (file_.isFull()) return;
+        const CaptureFile::TrackNumber track = file_.addCounter(reservedMemoryName(now->device));
+        counter = counters_.emplace(now->device, Counter{track, false}).first;
+    }
+    if (!recorded) return;
+    file_.count(counter->second.track, change.start, static_cast<double>(now->bytes));
+    counter->second.told = true;
+}
+
+/// Writes the values at the beginning of the recorded steps or of the part.
+void GpuWriter::tellReserved() {
+    if (!window_.state().from) return;
+    const TimeNs time = std::max(*window_.state().from, part_from_);
+    for (auto& [device, counter] : counters_) {
+        if (counter.told) continue;
+        file_.count(counter.track, time, static_cast<double>(reserved_.byDevice().at(device)));
+        counter.told = true;
+    }
+}
+
+void GpuWriter::settle(TimeNs now) {
+    const TimeNs before = now == TimeNs::max() ? now : now - kPatience;
+    const auto end = memory_changes_.upper_bound(before);
+    for (auto change = memory_changes_.begin(); change != end; ++change)
+        applyMemory(change->second);
+    memory_changes_.erase(memory_changes_.begin(), end);
+    if (now != TimeNs::max()) settled_ = std::max(settled_, before);
+    const auto& window = window_.state();
+    if (window.from && *window.from <= before) tellReserved();
+}
+
+void GpuWriter::beginPart() {
+    part_from_ = settled_;
+    for (auto& [device, counter] : counters_)
+        counter.told = false;
+}
+
 void GpuWriter::write(const cupti::OwnedActivity& given) {
     const Activity& activity = given.activity;
     if (activity.isUntimed()) return void(++counts_.untimed);
@@ -109,6 +163,8 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     }
     case Kind::Overhead: return add(row(Row::Overhead, 0, 0), given, {});
     case Kind::Device: return tellDevice(given);
+    case Kind::Allocation:
+    case Kind::Release: return void(memory_changes_.emplace(activity.start, activity));
     case Kind::Marker: // NVTX reports these directly and earlier
     case Kind::MarkerData:
     case Kind::External:
@@ -122,7 +178,7 @@ void OpKernels::addRange(std::uint32_t thread, TimeNs start, TimeNs end) {
 
 void OpKernels::add(cupti::OwnedActivity activity) {
     const cupti::Activity& what = activity.activity;
-    if (what.isUntimed() || isTransfer(activity)) return write_(activity);
+    if (what.isUntimed() || what.isMoment() || isTransfer(activity)) return write_(activity);
     if (cupti::isWork(what)) {
         kernels_.push_back(std::move(activity));
     } else if (what.kind == Kind::Runtime || what.kind == Kind::Driver) {

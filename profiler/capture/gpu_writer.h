@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/reserved_memory.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
@@ -20,7 +21,7 @@
 namespace bubblescope::profiler {
 
 /// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler: one track per stream for GPU work
-/// and one per thread for API calls. Not thread-safe.
+/// and one per thread for API calls. Allocations become a counter of reserved memory per device. Not thread-safe.
 class GpuWriter {
 public:
     GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, perfetto::CaptureCounts& counts,
@@ -28,6 +29,12 @@ public:
         : file_(file), clocks_(clocks), window_(window), counts_(counts), names_(std::move(call_name)) {}
 
     void write(const cupti::OwnedActivity& activity);
+    /// Writes how the reserved memory changed, except for the latest time, whose allocations may still arrive.
+    void settle(TimeNs now);
+    /// Writes the remaining changes.
+    void finish() { settle(TimeNs::max()); }
+    /// Call this when a new part of the file begins, which has to contain the current values.
+    void beginPart();
 
 private:
     enum class Row : std::uint8_t { Stream, Synchronization, Calls, Overhead };
@@ -38,6 +45,13 @@ private:
     void addWork(const cupti::OwnedActivity& given);
     void addCall(const cupti::OwnedActivity& given);
     void tellDevice(const cupti::OwnedActivity& given);
+    void applyMemory(const cupti::Activity& change);
+    void tellReserved();
+
+    struct Counter {
+        CaptureFile::TrackNumber track = 0;
+        bool told = false; ///< true if this part contains a value
+    };
 
     CaptureFile& file_;
     const TickMap& clocks_;
@@ -45,6 +59,12 @@ private:
     perfetto::CaptureCounts& counts_;
     cupti::ActivityNames names_;
     std::map<RowKey, Lanes> rows_;
+    std::multimap<TimeNs, cupti::Activity>
+        memory_changes_; ///< not yet applied; a release may arrive before its allocation
+    ReservedMemory reserved_;
+    std::map<std::int64_t, Counter> counters_; ///< of reserved memory, by device
+    TimeNs settled_{TimeNs::min()};            ///< latest time up to which changes were applied
+    TimeNs part_from_{TimeNs::min()};          ///< value of `settled_` at the beginning of the part
 };
 
 /// Drops kernels that a pipeline trace does not need: of the kernels launched by an op, only the first and last are

@@ -12,8 +12,8 @@
 namespace bubblescope::profiler::cupti {
 
 /// A CUPTI activity record, reduced to the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Times from a Collector are CLOCK_MONOTONIC. A marker has
-/// only a start time.
+/// CLOCK_REALTIME, or of the clock set with Api::useClock(). Times from a Collector are CLOCK_MONOTONIC. See
+/// isMoment() for activities without an end.
 struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
         Kernel,
@@ -26,6 +26,8 @@ struct Activity : DeviceWork {
         Overhead,
         Marker,     ///< an NVTX marker that CUPTI recorded
         MarkerData, ///< the marker's category and payload
+        Allocation, ///< of memory, at `start`
+        Release,    ///< of memory, at `start`
         External,   ///< links calls to the id that the program pushed before making them
         Device,
         Name, ///< name of a thread, stream …
@@ -34,10 +36,10 @@ struct Activity : DeviceWork {
     Kind kind = Kind::Kernel;
     std::uint32_t process = 0; ///< process id, for calls, markers and thread names
     std::uint32_t thread = 0;  ///< thread id, where `process` is set
-    /// Callback id of a call; kind of a copy, synchronisation, overhead or external id; flags of a marker; …
+    /// Callback id of a call; kind of a copy, synchronisation, overhead, memory or external id; flags of a marker; …
     std::uint32_t what = 0;
     std::uint32_t peer = 0;              ///< target device of a copy between devices
-    std::uint64_t id = 0;                ///< id of a marker, or the external id
+    std::uint64_t id = 0;                ///< id of a marker, address of memory, or the external id
     const char* name = nullptr;          ///< name of a kernel, marker, device or named object; valid as long as CUPTI's
                                          ///< buffer exists
     std::array<std::uint8_t, 16> uuid{}; ///< for a device
@@ -46,6 +48,18 @@ struct Activity : DeviceWork {
     [[nodiscard]] bool isUntimed() const { return hasTimes() && start == TimeNs{0} && end == TimeNs{0}; }
     /// True if activities of this kind have a start and an end.
     [[nodiscard]] bool hasTimes() const { return kind <= Kind::Overhead; }
+    /// True if activities of this kind have only a start.
+    [[nodiscard]] bool isMoment() const {
+        return kind == Kind::Marker || kind == Kind::Allocation || kind == Kind::Release;
+    }
+    /// True for memory that a device holds for this process, excluding managed memory, which moves, and memory of
+    /// another process's pool.
+    [[nodiscard]] bool isDeviceMemory() const {
+        constexpr std::uint32_t kDevice = 3;
+        constexpr std::uint32_t kArray = 4;
+        constexpr std::uint32_t kStatic = 6;
+        return what == kDevice || what == kArray || what == kStatic;
+    }
 };
 
 /// An activity that does not refer to CUPTI's buffer.
@@ -83,6 +97,7 @@ inline constexpr std::uint32_t kOverhead = 17;
 inline constexpr std::uint32_t kMemcpyPeer = 22;
 inline constexpr std::uint32_t kSynchronization = 38;
 inline constexpr std::uint32_t kExternalCorrelation = 39;
+inline constexpr std::uint32_t kMemory = 49; ///< CUPTI_ACTIVITY_KIND_MEMORY2, since CUDA 11.2
 inline constexpr std::uint32_t kGraphTrace = 51;
 } // namespace kind
 

@@ -32,7 +32,7 @@ Collector::~Collector() {
     the_collector.compare_exchange_strong(self, nullptr);
 }
 
-bool Collector::start(Scope scope, std::string& notice) {
+bool Collector::start(Scope scope, std::string& notice, bool memory) {
     Collector* nobody = nullptr;
     if (!the_collector.compare_exchange_strong(nobody, this)) {
         notice = "this library already records kernels";
@@ -73,6 +73,11 @@ bool Collector::start(Scope scope, std::string& notice) {
     enable(kLaunches);
     if (scope != Scope::Launches) enable(kOtherWork);
     if (scope == Scope::Everything) enable(kWaits);
+    if (!memory) return true;
+    if (api_->enable(kind::kMemory))
+        enabled_.push_back(kind::kMemory);
+    else
+        notice += std::string(notice.empty() ? "" : "; ") + "memory is not recorded: this requires CUPTI 11.2 or later";
     return true;
 }
 
@@ -160,7 +165,7 @@ void Collector::decode(const Completed& buffer, std::vector<OwnedActivity>& out,
 }
 
 void Collector::putOnOurClock(Activity& activity) const {
-    const bool timed = activity.kind == Activity::Kind::Marker || (activity.hasTimes() && !activity.isUntimed());
+    const bool timed = activity.isMoment() || (activity.hasTimes() && !activity.isUntimed());
     if (monotonic_ || !timed) return;
     activity.start = clocks_.fromRealtime(activity.start);
     activity.end = clocks_.fromRealtime(activity.end);

@@ -104,9 +104,9 @@ public:
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts recording. `notice` receives a message for the user
+    /// Starts recording; with `memory`, also of allocations and releases. `notice` receives a message for the user
     /// if some or all activities cannot be recorded.
-    [[nodiscard]] bool start(Scope scope, std::string& notice);
+    [[nodiscard]] bool start(Scope scope, std::string& notice, bool memory = false);
     /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit, it
     /// must run before CUPTI's own destructors, so register this function with atexit() after CUPTI has been loaded.
     void stop();

@@ -128,6 +128,26 @@ void markerData(const Record& record, std::uint32_t, Activity& out) {
     out.bytes = record.at<std::int64_t>(16);
 }
 
+void memory(const Record& record, std::uint32_t, Activity& out) {
+    constexpr std::uint32_t kAllocation = 1;
+    constexpr std::uint32_t kRelease = 2;
+    constexpr std::uint32_t kImportedPool = 2;
+    const std::uint32_t operation = record.u32(4);
+    out.kind = operation == kRelease ? Activity::Kind::Release : Activity::Kind::Allocation;
+    const bool is_async = record.u32(72) != 0;
+    const bool is_foreign = is_async && record.u32(80) == kImportedPool;
+    const bool is_known = operation == kAllocation || operation == kRelease;
+    out.what = is_known && !is_foreign ? record.u32(8) : 0;
+    out.correlation = record.u32(12);
+    out.id = record.at<std::uint64_t>(16);
+    out.bytes = record.at<std::int64_t>(24);
+    out.start = record.time(32);
+    out.process = record.u32(48);
+    out.device = record.u32(52);
+    out.context = record.u32(56);
+    out.stream = record.u32(60);
+}
+
 void external(const Record& record, std::uint32_t, Activity& out) {
     out.kind = Activity::Kind::External;
     out.what = record.u32(4);
@@ -179,6 +199,7 @@ constexpr std::array kLayouts{Layout{kind::kMemcpy, 56, copy},
                               Layout{kind::kMemcpyPeer, 64, copyBetweenDevices},
                               Layout{kind::kSynchronization, 40, synchronization},
                               Layout{kind::kExternalCorrelation, 24, external},
+                              Layout{kind::kMemory, 112, memory},
                               Layout{kind::kGraphTrace, 48, graphLaunch}};
 
 } // namespace

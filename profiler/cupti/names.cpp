@@ -68,6 +68,8 @@ std::string_view ActivityNames::of(const OwnedActivity& given) {
     case Kind::Overhead: return overheadName(activity.what);
     case Kind::Marker:
     case Kind::MarkerData:
+    case Kind::Allocation:
+    case Kind::Release:
     case Kind::External:
     case Kind::Device:
     case Kind::Name: break;
@@ -112,6 +114,8 @@ std::string_view categoryOf(const Activity& activity) {
     case Kind::Overhead: return "overhead";
     case Kind::Marker:
     case Kind::MarkerData:
+    case Kind::Allocation:
+    case Kind::Release:
     case Kind::External:
     case Kind::Device:
     case Kind::Name: break;

@@ -1,6 +1,7 @@
 // Processes that end while CUPTI, or its stand-in, still holds records.
 //   cupti_job run FOLDER              a run whose program exits in the middle
 //   cupti_job record LIBRARY FOLDER   a job that is recorded, whose main() returns
+//   cupti_job memory LIBRARY FOLDER   the same, with the memory of two devices
 //   cupti_job profile LIBRARY FOLDER  the same, but a profiler of the job's own takes CUPTI over in the middle
 
 #include "profiler/kernels/kernel_recorder.h"
@@ -53,6 +54,19 @@ void work(bubblescope::test::CuptiObserver& cupti) {
     }
 }
 
+/// Device 0 reserves 1, 3, 2, 6, 4 and 0 units, and device 1 reserves 5.
+void allocate(bubblescope::test::CuptiObserver& cupti) {
+    using bubblescope::test::cupti::MemoryChange;
+    constexpr std::uint64_t kUnit = 1 << 20;
+    const auto change = cupti.function<bubblescope::test::cupti::MemoryFunction>("standInMemory");
+    for (const MemoryChange& what :
+         {MemoryChange{false, 0, 0x1000, kUnit}, MemoryChange{false, 0, 0x2000, 2 * kUnit},
+          MemoryChange{false, 1, 0x9000, 5 * kUnit}, MemoryChange{true, 0, 0x1000, kUnit},
+          MemoryChange{false, 0, 0x1000, 4 * kUnit}, MemoryChange{true, 0, 0x2000, 2 * kUnit},
+          MemoryChange{true, 0, 0x1000, 4 * kUnit}})
+        change(&what);
+}
+
 std::size_t delivered_to_profiler = 0;
 
 /// Checks a profiler's requirements on CUPTI: no other tool holds it, and its times are those of CLOCK_REALTIME.
@@ -82,8 +96,9 @@ int workForProfiler(bubblescope::test::CuptiObserver& cupti) {
     return delivered_to_profiler > 0 ? 0 : 5;
 }
 
-int endRecorded(const char* library, const char* folder, bool profiled) {
+int endRecorded(const char* library, const char* folder, std::string_view how) {
     ::setenv("BUBBLESCOPE_CAPTURE_DIR", folder, 1);
+    if (how == "memory") ::setenv("BUBBLESCOPE_CAPTURE", "memory=device", 1);
     bubblescope::test::CuptiObserver cupti(BUBBLESCOPE_STAND_IN);
     void* const capture = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (capture == nullptr) {
@@ -94,7 +109,8 @@ int endRecorded(const char* library, const char* folder, bool profiled) {
     const auto initialise = reinterpret_cast<int (*)()>(::dlsym(capture, "InitializeInjection"));
     if (initialise == nullptr || initialise() == 0) return 1;
     work(cupti);
-    if (!profiled) return 0;
+    allocate(cupti);
+    if (how != "profile") return 0;
     const auto release = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_release_cupti"));
     if (release == nullptr) return 1;
     release("a profiler");
@@ -109,7 +125,7 @@ int main(int argc, char** argv) {
     using namespace bubblescope::runtime::test;
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc == 3) return endInTheMiddle(argv[2]);
-    if (what == "record" && argc == 4) return endRecorded(argv[2], argv[3], false);
-    if (what == "profile" && argc == 4) return endRecorded(argv[2], argv[3], true);
+    if ((what == "record" || what == "memory" || what == "profile") && argc == 4)
+        return endRecorded(argv[2], argv[3], what);
     return 2;
 }

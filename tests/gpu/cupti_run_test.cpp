@@ -340,15 +340,20 @@ TEST(CuptiRun, OneRecorderServesRunsOneAfterTheOther) {
     }
 }
 
-/// The slices of the job with this name in the trace when it exits: its kernels.
-std::int64_t kernelsLeftBy(const std::string& how, const std::filesystem::path& folder) {
+std::shared_ptr<const Trace> traceLeftBy(const std::string& how, const std::filesystem::path& folder) {
     const std::string command = std::string("'") + BUBBLESCOPE_CUPTI_JOB + "' " + how + " '" + folder.string() + "'";
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << " ends with " << status;
     JobControl control;
     const auto loaded = loadTrace({folder}, control);
     EXPECT_TRUE(loaded.ok()) << loaded.error().text();
-    return loaded.ok() ? total(workIn(*loaded.value().run.trace)) : 0;
+    return loaded.ok() ? loaded.value().run.trace : nullptr;
+}
+
+/// The slices of the job with this name in the trace when it exits: its kernels.
+std::int64_t kernelsLeftBy(const std::string& how, const std::filesystem::path& folder) {
+    const auto trace = traceLeftBy(how, folder);
+    return trace == nullptr ? 0 : total(workIn(*trace));
 }
 
 TEST(CuptiRun, ARunThatExitsInTheMiddleLeavesItsKernels) {
@@ -360,6 +365,26 @@ TEST(CuptiRun, ARunThatExitsInTheMiddleLeavesItsKernels) {
 TEST(CuptiRun, ARecordedJobsLastBufferIsTakenBeforeCuptiEnds) {
     const bubblescope::test::ScratchFolder folder;
     EXPECT_EQ(kernelsLeftBy("record '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
+}
+
+TEST(CuptiRun, ARecordedJobsMemoryIsCountedWhereAskedFor) {
+    using Values = std::map<std::string, std::vector<double>>;
+    const auto countersOf = [](const Trace& trace) {
+        Values counters;
+        for (const CounterSeries& series : trace.counters()) {
+            for (const double bytes : series.values)
+                counters[std::string(trace.text(series.name))].push_back(bytes / (1 << 20));
+        }
+        return counters;
+    };
+    const bubblescope::test::ScratchFolder folder;
+    const auto trace = traceLeftBy("memory '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "memory");
+    ASSERT_NE(trace, nullptr);
+    EXPECT_EQ(countersOf(*trace),
+              (Values{{"reserved memory", {1, 3, 2, 6, 4, 0}}, {"reserved memory (device 1)", {5}}}));
+    const auto without = traceLeftBy("record '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "without");
+    ASSERT_NE(without, nullptr);
+    EXPECT_TRUE(without->counters().empty());
 }
 
 TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {

@@ -67,6 +67,26 @@ struct CallRecord {
     std::uint32_t result;
 };
 
+struct MemoryRecord {
+    std::uint32_t kind;
+    std::uint32_t operation;
+    std::uint32_t memory_kind;
+    std::uint32_t correlation;
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t time;
+    std::uint64_t counter;
+    std::uint32_t process;
+    std::uint32_t device;
+    std::uint32_t context;
+    std::uint32_t stream;
+    const char* name;
+    std::uint32_t is_async;
+    std::uint32_t unused0;
+    std::uint32_t pool_type;
+    std::uint8_t unused1[44];
+};
+
 struct ExternalRecord {
     std::uint32_t kind;
     std::uint32_t external_kind;
@@ -87,6 +107,10 @@ inline constexpr std::uint32_t kMemset = 2;
 inline constexpr std::uint32_t kRuntime = 5;
 inline constexpr std::uint32_t kConcurrentKernel = 10;
 inline constexpr std::uint32_t kExternalCorrelation = 39;
+inline constexpr std::uint32_t kMemory2 = 49;
+inline constexpr std::uint32_t kAllocation = 1;
+inline constexpr std::uint32_t kRelease = 2;
+inline constexpr std::uint32_t kDeviceMemory = 3;
 inline constexpr int kSuccess = 0;
 inline constexpr int kInvalid = 1;
 inline constexpr int kMaxLimitReached = 12;

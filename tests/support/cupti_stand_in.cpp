@@ -54,6 +54,7 @@ std::size_t sizeOf(std::uint32_t kind) {
     case kMemset: return sizeof(SetRecord);
     case kRuntime: return sizeof(CallRecord);
     case kExternalCorrelation: return sizeof(ExternalRecord);
+    case kMemory2: return sizeof(MemoryRecord);
     default: return 0;
     }
 }
@@ -170,6 +171,23 @@ public:
         constexpr std::uint8_t kWithinDevice = 8;
         append(CopyRecord{
             what.kind, kWithinDevice, {}, what.bytes, begin, end, 0, kContext, stream, what.correlation, {}});
+    }
+
+    void changed(const MemoryChange& change) {
+        const std::lock_guard lock(mutex_);
+        if (!enabled_.contains(kMemory2)) return;
+        MemoryRecord record{};
+        record.kind = kMemory2;
+        record.operation = change.is_release ? kRelease : kAllocation;
+        record.memory_kind = kDeviceMemory;
+        record.correlation = ++correlations_;
+        record.address = change.address;
+        record.bytes = change.bytes;
+        record.time = clock_();
+        record.process = static_cast<std::uint32_t>(::getpid());
+        record.device = change.device;
+        record.context = kContext;
+        append(record);
     }
 
     void flush(bool forced) {
@@ -347,6 +365,9 @@ STAND_IN std::uint32_t standInCall(std::uint32_t number) {
 }
 STAND_IN void standInRan(const standin::Ran* what) {
     if (!StandIn::ended()) StandIn::get().ran(*what);
+}
+STAND_IN void standInMemory(const standin::MemoryChange* change) {
+    if (!StandIn::ended()) StandIn::get().changed(*change);
 }
 STAND_IN void standInIdle(std::int64_t device_time) {
     if (!StandIn::ended()) StandIn::get().idle(device_time);

@@ -25,10 +25,19 @@ struct Ran {
     std::int64_t end = 0;
 };
 
+/// Device memory that the job allocates or releases now.
+struct MemoryChange {
+    bool is_release = false;
+    std::uint32_t device = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
 // Types of the exported functions:
 using DeliverFunction = void (*)(const Delivery*);            ///< standInDeliver
 using CallFunction = std::uint32_t (*)(std::uint32_t number); ///< standInCall: from this thread; its correlation
 using RanFunction = void (*)(const Ran*);                     ///< standInRan
+using MemoryFunction = void (*)(const MemoryChange*);         ///< standInMemory
 using IdleFunction = void (*)(std::int64_t device_time);      ///< standInIdle: sets the time of the device's clock
 
 } // namespace bubblescope::test::cupti

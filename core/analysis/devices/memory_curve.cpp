@@ -1,5 +1,6 @@
 #include "core/analysis/devices/memory_curve.h"
 
+#include "core/base/reserved_memory.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -15,9 +16,11 @@ double peakOf(const std::vector<Point>& points) {
     return std::ranges::max(points, {}, &Point::bytes).bytes;
 }
 
-void keepHigher(MemoryCurve& known, std::vector<Point> other) {
-    if (other.empty()) return;
-    if (known.points.empty() || peakOf(other) > peakOf(known.points)) known.points = std::move(other);
+void keepHigher(MemoryCurve& known, MemoryCurve other) {
+    if (other.points.empty()) return;
+    const bool is_better =
+        known.reserved == other.reserved ? peakOf(other.points) > peakOf(known.points) : !other.reserved;
+    if (known.points.empty() || is_better) known = std::move(other);
 }
 
 std::vector<Point> pointsOf(const CounterSeries& series) {
@@ -83,11 +86,12 @@ Result<std::vector<MemoryCurve>> extractMemoryCurves(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<MemoryCurve> files(raw.fileCount());
     for (const CounterSeries& series : trace.counters()) {
-        if (lowerCase(trace.text(series.name)).find("memory") != std::string::npos)
-            keepHigher(files[series.file], pointsOf(series));
+        const std::string_view name = trace.text(series.name);
+        if (lowerCase(name).find("memory") != std::string::npos)
+            keepHigher(files[series.file], {pointsOf(series), name.starts_with(kReservedMemory)});
     }
     for (auto& [device, points] : allocatedOnDevices(trace))
-        keepHigher(files[device.first], std::move(points));
+        keepHigher(files[device.first], {std::move(points), false});
     for (MemoryCurve& file : files)
         thin(file.points);
     return files;

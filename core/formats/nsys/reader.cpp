@@ -1,5 +1,6 @@
 #include "core/formats/nsys/reader.h"
 
+#include "core/base/reserved_memory.h"
 #include "core/formats/sqlite/database.h"
 
 #include <fmt/format.h>
@@ -71,8 +72,10 @@ private:
         "CUPTI_ACTIVITY_KIND_MEMCPY",          "CUPTI_ACTIVITY_KIND_MEMSET",
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_RUNTIME",
         "CUPTI_ACTIVITY_KIND_OVERHEAD",        "NVTX_EVENTS"};
+    static constexpr std::string_view kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
     static constexpr std::string_view kSession = "TARGET_INFO_SESSION_START_TIME";
-    static constexpr std::array<std::string_view, 4> kNames{"StringIds", "PROCESSES", "ThreadNames", kSession};
+    static constexpr std::array<std::string_view, 5> kOtherTables{"StringIds", "PROCESSES", "ThreadNames", kSession,
+                                                                  kMemory};
 
     bool readNames();
     bool readDevice();
@@ -83,6 +86,7 @@ private:
     bool readGraphs();
     bool readCalls(std::string_view table, std::string_view category);
     bool readNvtx();
+    bool readMemory();
 
     /// Reads one table's rows; false if the job is stopped.
     template <class Take>
@@ -130,9 +134,9 @@ Status Reader::read() {
     constexpr std::size_t kSmallestRows =
         4; // bytes per row, to check whether the number of rows is plausible for the size of the file
     builder_.expectSlices(std::min(total_, db_.maxRows() / kSmallestRows));
-    total_ += db_.maxRowsOf("StringIds");
+    total_ += db_.maxRowsOf("StringIds") + db_.maxRowsOf(kMemory);
     if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
-        !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx()) {
+        !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx() || !readMemory()) {
         return cancelledError();
     }
     builder_.file(builder_.currentFile()).format = "nsys";
@@ -150,7 +154,7 @@ bool Reader::reportComputed() {
                  say("skipped views and virtual tables; their rows are missing"));
     };
     std::ranges::for_each(kTables, tell);
-    std::ranges::for_each(kNames, tell);
+    std::ranges::for_each(kOtherTables, tell);
     return any;
 }
 
@@ -308,6 +312,58 @@ bool Reader::readNvtx() {
         // Start/end ranges, unlike push/pop ranges, need not nest.
         addSlice(threadTrack(row.integer(3), type == kStartEnd), row.integer(0), row.integer(1), name, category, 0);
     });
+}
+
+// The rows need not be in order of time.
+bool Reader::readMemory() {
+    struct Event {
+        std::int64_t time;
+        std::int64_t process;
+        std::int64_t device;
+        std::uint64_t address;
+        std::uint64_t bytes;
+        bool is_release;
+        bool is_on_device;
+    };
+    // ENUM_CUDA_MEM_KIND; managed memory moves between host and device, so it is left out.
+    constexpr std::array<std::int64_t, 3> kOnDevice{2, 3, 5}; // device, array, static
+    std::vector<Event> events;
+    const auto take = [&](const Row& row) {
+        const std::int64_t operation = row.integer(6);
+        const bool is_foreign = row.integer(7) != 0; // from another process's pool
+        const bool is_on_device = std::ranges::count(kOnDevice, row.integer(5)) > 0;
+        if ((operation != 0 && operation != 1) || (operation == 0 && (is_foreign || !is_on_device))) return;
+        if (!isWithinReach(TimeNs{row.integer(0)}) || row.integer(4) < 0) {
+            log_.add("bad-event", say("{}, table {}", where_, kMemory),
+                     say("skipped memory events without a usable time and size"));
+            return;
+        }
+        events.push_back({row.integer(0), processOf(row.integer(1)), row.integer(2),
+                          static_cast<std::uint64_t>(row.integer(3)), static_cast<std::uint64_t>(row.integer(4)),
+                          operation == 1, is_on_device});
+    };
+    if (!eachRow(kMemory,
+                 {"start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType",
+                  "importedMemoryPoolAddress"},
+                 take))
+        return false;
+    std::ranges::stable_sort(events, {}, &Event::time);
+    std::unordered_map<std::int64_t, ReservedMemory> processes;
+    for (const Event& event : events) {
+        ReservedMemory& process = processes[event.process];
+        const auto change = event.is_release
+                                ? process.release(event.address)
+                                : std::optional(process.allocate(event.address, event.device, event.bytes));
+        if (change) {
+            builder_.addCounter(event.process, builder_.intern(reservedMemoryName(change->device)), TimeNs{event.time},
+                                static_cast<double>(change->bytes));
+        } else if (event.is_on_device && event.address != 0) {
+            log_.add("unmatched-release", say("{}, table {}", where_, kMemory),
+                     say("skipped releases of memory that was allocated before the recording; the memory in use was "
+                         "larger than shown"));
+        }
+    }
+    return true;
 }
 
 void Reader::addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category,

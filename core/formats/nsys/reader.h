@@ -14,7 +14,8 @@ class Database;
 namespace bubblescope::nsys {
 
 /// Reads an SQLite export from Nsight Systems into the builder's current file: kernels, complete CUDA graphs, copies,
-/// memsets, waits for the device, CUDA runtime calls, the profiler's overhead and NVTX ranges. Categories have Kineto's
+/// memsets, waits for the device, CUDA runtime calls, the profiler's overhead and NVTX ranges. Allocations of device
+/// memory become a counter per process and device, see base/reserved_memory.h. Categories have Kineto's
 /// names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead); NVTX ranges have the category "nvtx".
 /// Device work and calls have the arg "correlation", which links them within a process. Tables and columns that some
 /// versions of the exporter do not write are optional. A corrupt table is read up to the first error. Views and virtual

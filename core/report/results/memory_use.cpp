@@ -31,7 +31,8 @@ Section memoryData(const MemoryUse& use) {
                                       {"peak_bytes", bytesOf(rank.peak)},
                                       {"highest_bytes", bytesOf(rank.highest)},
                                       {"peak_op", rank.at ? Value(opName(*rank.at)) : Value()},
-                                      {"held_forwards", rank.held}});
+                                      {"held_forwards", rank.held},
+                                      {"reserved", rank.reserved}});
     }
     section.data("ranks", std::move(ranks));
     section.data("per_forward_bytes", use.line ? Value(bytesOf(use.line->per_forward)) : Value());
@@ -62,6 +63,9 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
                   use.line ? partsOf(rank, *use.line) : "");
     }
     section.add(std::move(table));
+    if (std::ranges::any_of(use.ranks, &RankMemoryUse::reserved))
+        section.line(
+            "This is memory reserved from CUDA, including unused memory that PyTorch's caching allocator keeps.");
     if (use.line) {
         section.line(fmt::format("Each forward whose activations are held takes {}; everything else takes {}. Peaks "
                                  "deviate from this by at most {}.",

@@ -3,9 +3,15 @@
 #include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/memory_use.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/base/reserved_memory.h"
 #include "core/cost/memory_model.h"
 #include "core/recognise/run.h"
+#include "core/report/results/memory_use.h"
+#include "core/report/text.h"
 #include "core/trace/trace_builder.h"
+#include "profiler/capture/capture_writer.h"
+#include "tests/support/recorded_job.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 #include "tests/unit/analysis/simulated_run.h"
 
@@ -107,6 +113,73 @@ TEST(MemoryOfRanks, FollowsMemoryEventsOfPyTorchOnDevices) {
             event(time, 1e15, 0); // of the host
         });
     }));
+}
+
+TEST(MemoryOfRanks, UsesReservedMemoryOnlyWithoutBetterCounters) {
+    for (const bool is_known : {false, true}) {
+        const MemoryUse use = useOf([&](TraceBuilder& builder, TrackId, std::size_t rank, const bubblescope::Run& run) {
+            const auto pid = static_cast<std::int64_t>(rank);
+            follow(run, rank, [&](TimeNs time, double bytes) {
+                builder.addCounter(pid, builder.intern(reservedMemoryName(0)), time, is_known ? 9 * bytes : bytes);
+                if (is_known) builder.addCounter(pid, builder.intern("allocated memory"), time, bytes);
+            });
+        });
+        expectStraightLine(use);
+        for (const RankMemoryUse& rank : use.ranks)
+            EXPECT_EQ(rank.reserved, !is_known);
+        for (const auto& peak : use.peaks)
+            EXPECT_EQ(peak.has_value(), is_known) << "estimates are not of reserved memory";
+        const std::string text = report::toText([&] {
+            report::Document document;
+            document.add(report::memoryUseSection(use, report::Reader::Text));
+            return document;
+        }());
+        EXPECT_EQ(text.find("memory reserved from CUDA") != std::string::npos, !is_known);
+    }
+}
+
+/// From CUPTI's records in the recording library to the name of the op at the peak.
+TEST(MemoryOfRanks, FollowsAllocationsOfARecordedJob) {
+    constexpr std::int64_t kUnitBytes = 1 << 20;
+    const test::ScratchFolder scratch;
+    test::RecordedJob job(scratch.path());
+    const auto change = [&](int rank, profiler::cupti::Activity::Kind kind, int units, int of, std::int64_t bytes) {
+        profiler::cupti::Activity activity;
+        activity.kind = kind;
+        activity.start = units * test::RecordedJob::kUnit + test::RecordedJob::kUnit / 2;
+        activity.id = static_cast<std::uint64_t>(of);
+        activity.bytes = bytes * kUnitBytes;
+        activity.what = 3; // device memory
+        std::vector<profiler::cupti::OwnedActivity> one{{activity, ""}};
+        job.writer(rank).take(one);
+    };
+    using enum profiler::cupti::Activity::Kind;
+    constexpr int kSteps = 4;
+    for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank) {
+        for (int step = 0; step < kSteps; ++step) {
+            const int begin = step * test::RecordedJob::kStep;
+            if (step == 0) change(rank, Allocation, begin, 1, 10);
+            // In F1 of rank 0, and in the B0 of rank 1.
+            change(rank, Allocation, begin + (rank == 0 ? 1 : 2), 2, 5 - rank);
+            change(rank, Release, begin + (rank == 0 ? 5 : 3), 2, 5 - rank);
+            job.write(rank, step);
+        }
+        job.end(rank, kSteps);
+    }
+    JobControl control;
+    auto run = loadRun({scratch.path()}, control);
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const auto diagnosed = diagnoseRun(std::move(run).value(), {});
+    ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+    const std::vector<RankMemoryUse>& ranks = diagnosed.value().report.memory.ranks;
+    ASSERT_EQ(ranks.size(), 2U);
+    for (std::size_t r = 0; r < 2; ++r) {
+        EXPECT_EQ(ranks[r].peak, static_cast<double>((r == 0 ? 15 : 14) * kUnitBytes));
+        EXPECT_TRUE(ranks[r].reserved);
+        ASSERT_TRUE(ranks[r].at.has_value());
+        EXPECT_EQ(opName(*ranks[r].at), r == 0 ? "F1.0" : "B0.0");
+        EXPECT_FALSE(ranks[r].before);
+    }
 }
 
 TEST(MemoryOfRanks, IsUnknownWithoutCounters) {

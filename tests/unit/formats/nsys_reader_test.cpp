@@ -72,6 +72,38 @@ TEST(NsysReader, ReadsDeviceWorkCallsAndRanges) {
     ASSERT_EQ(trace.instants().size(), 1U);
 }
 
+TEST(NsysReader, CountsReservedMemory) {
+    const test::ScratchFolder folder;
+    const auto read = test::readBytes(folder, databaseOf(folder, (std::string(kSmall) + R"sql(
+        CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER,
+            contextId INTEGER, address INTEGER, pc INTEGER, bytes INTEGER, memKind INTEGER,
+            memoryOperationType INTEGER, name TEXT, correlationId INTEGER, importedMemoryPoolAddress INTEGER);
+        INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES
+            (1300, 83886080, 1, 1, 4096, 0, 700, 2, 0, NULL, 1, NULL),
+            (1100, 83886080, 1, 1, 4096, 0, 500, 2, 0, NULL, 2, NULL),
+            (1200, 83886080, 1, 1, 4096, 0, 500, 2, 1, NULL, 3, NULL),
+            (1250, 83886080, 1, 1, 8192, 0, 40, 2, 1, NULL, 4, NULL),
+            (1260, 83886080, 1, 1, 9000, 0, 10000, 1, 0, NULL, 5, NULL),
+            (1270, 83886080, 1, 1, 9100, 0, 20000, 2, 0, NULL, 6, 77),
+            (1280, 83886080, 1, 1, 9200, 0, -5, 2, 0, NULL, 7, NULL),
+            (1290, 100663296, 0, 1, 4096, 0, 30, 2, 0, NULL, 8, NULL);
+    )sql")
+                                                                     .c_str()));
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const Trace& trace = *read.value().trace;
+    ASSERT_EQ(trace.counters().size(), 2U);
+    const CounterSeries& own = trace.counters()[0];
+    EXPECT_EQ(trace.text(own.name), "reserved memory (device 1)");
+    EXPECT_EQ(own.pid, 5);
+    EXPECT_THAT(own.times, testing::ElementsAre(TimeNs{100}, TimeNs{200}, TimeNs{300}));
+    EXPECT_THAT(own.values, testing::ElementsAre(500, 0, 700));
+    const CounterSeries& other = trace.counters()[1];
+    EXPECT_EQ(trace.text(other.name), "reserved memory");
+    EXPECT_EQ(other.pid, 6);
+    EXPECT_EQ(test::countOf(read.value().problems, "unmatched-release"), 1);
+    EXPECT_EQ(test::countOf(read.value().problems, "bad-event"), 1);
+}
+
 // Large tables are walked in pieces, by rowid.
 TEST(NsysReader, ReadsEveryRowOfALargeTableOnce) {
     const test::ScratchFolder folder;

@@ -159,6 +159,32 @@ TEST(CuptiDecode, TheOtherKinds) {
     EXPECT_EQ(external.id, 42U);
     EXPECT_EQ(external.correlation, 33U);
 
+    // CUDA 11.2, 11.6 and 12.9
+    for (const std::size_t size : {112U, 120U, 128U}) {
+        const auto memory = [size](std::uint32_t operation, std::uint32_t memory_kind) {
+            return RawRecord(kind::kMemory, size)
+                .put<std::uint32_t>(4, operation)
+                .put<std::uint32_t>(8, memory_kind)
+                .put<std::uint64_t>(16, 0x7f00)
+                .put<std::uint64_t>(24, 4096)
+                .put<std::uint64_t>(32, 77)
+                .put<std::uint32_t>(52, 2);
+        };
+        const Activity allocation = decoded(memory(1, 3));
+        EXPECT_EQ(allocation.kind, Kind::Allocation);
+        EXPECT_TRUE(allocation.isMoment() && allocation.isDeviceMemory());
+        EXPECT_EQ(allocation.start, TimeNs{77});
+        EXPECT_EQ(allocation.id, 0x7f00U);
+        EXPECT_EQ(allocation.bytes, 4096);
+        EXPECT_EQ(allocation.device, 2U);
+        EXPECT_EQ(decoded(memory(2, 3)).kind, Kind::Release);
+        EXPECT_FALSE(decoded(memory(0, 3)).isDeviceMemory()) << "an invalid operation";
+        EXPECT_FALSE(decoded(memory(1, 2)).isDeviceMemory()) << "pinned memory of the host";
+        EXPECT_TRUE(decoded(memory(1, 3).put<std::uint32_t>(72, 1).put<std::uint32_t>(80, 1)).isDeviceMemory());
+        EXPECT_FALSE(decoded(memory(1, 3).put<std::uint32_t>(72, 1).put<std::uint32_t>(80, 2)).isDeviceMemory())
+            << "another process's pool";
+    }
+
     const Activity graph = decoded(RawRecord(kind::kGraphTrace, 56)
                                        .put<std::uint32_t>(4, 8)
                                        .put<std::uint64_t>(8, 1)
@@ -255,6 +281,22 @@ TEST(CuptiDecode, AgreesWithCuptisOwnHeaders) {
     graph.streamId = 2;
     ASSERT_EQ(decodeActivity(bytes(graph), CUPTI_API_VERSION, out), DecodeStatus::Decoded);
     EXPECT_EQ(std::tuple(out.graph, out.stream), std::tuple(1U, 2U));
+    CUpti_ActivityMemory4 memory{};
+    memory.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    memory.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+    memory.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    memory.address = 1;
+    memory.bytes = 2;
+    memory.timestamp = 3;
+    memory.deviceId = 4;
+    ASSERT_EQ(decodeActivity(bytes(memory), CUPTI_API_VERSION, out), DecodeStatus::Decoded);
+    EXPECT_EQ(std::tuple(out.kind, out.id, out.bytes, out.start.count(), out.device),
+              std::tuple(Kind::Release, 1U, 2, 3, 4U));
+    EXPECT_TRUE(out.isDeviceMemory());
+    memory.isAsync = 1;
+    memory.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED;
+    ASSERT_EQ(decodeActivity(bytes(memory), CUPTI_API_VERSION, out), DecodeStatus::Decoded);
+    EXPECT_FALSE(out.isDeviceMemory());
     CUpti_ActivityDevice5 device{};
     device.kind = CUPTI_ACTIVITY_KIND_DEVICE;
     device.id = 3;
@@ -282,6 +324,7 @@ public:
         std::set<std::uint32_t> enabled;
         bool subscribed = false;
         bool has_clock = false;
+        bool has_memory = true;
         RequestBuffer request = nullptr;
         CompleteBuffer complete = nullptr;
         std::size_t dropped = 0;
@@ -308,7 +351,7 @@ public:
     std::optional<cupti::StreamId> streamId(void*) override { return std::nullopt; }
     bool enable(std::uint32_t kind) override {
         EXPECT_TRUE(state_.subscribed) << "kinds are enabled by the subscriber alone";
-        return state_.enabled.insert(kind).second;
+        return (kind != kind::kMemory || state_.has_memory) && state_.enabled.insert(kind).second;
     }
     void disable(std::uint32_t kind) override { state_.enabled.erase(kind); }
     void flush(bool forced) override {
@@ -371,6 +414,23 @@ TEST(CuptiCollector, GathersRecordsAndReusesBuffers) {
     EXPECT_TRUE(state.enabled.empty());
     EXPECT_FALSE(state.subscribed);
     EXPECT_EQ(state.forced, 1);
+}
+
+TEST(CuptiCollector, RecordsMemoryWhereAskedForAndPossible) {
+    for (const bool is_new : {false, true}) {
+        FakeCupti::State state;
+        state.has_memory = is_new;
+        Collector collector(std::make_unique<FakeCupti>(state), 4096);
+        std::string told;
+        ASSERT_TRUE(collector.start(Scope::Launches, told, true)) << "kernels are recorded all the same";
+        EXPECT_EQ(state.enabled.contains(kind::kMemory), is_new);
+        EXPECT_EQ(told.find("memory is not recorded") == std::string::npos, is_new);
+    }
+    FakeCupti::State state;
+    Collector collector(std::make_unique<FakeCupti>(state), 4096);
+    std::string told;
+    ASSERT_TRUE(collector.start(Scope::Everything, told));
+    EXPECT_FALSE(state.enabled.contains(kind::kMemory));
 }
 
 TEST(CuptiLibrary, IsNotNewerThanTheDriver) {

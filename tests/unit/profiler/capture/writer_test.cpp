@@ -370,6 +370,102 @@ TEST_F(CaptureWriterTest, RecordsTheStepsThatWereAskedFor) {
     EXPECT_TRUE(writer_->isOver(us(200)));
 }
 
+/// Device memory, in units of 1000 bytes at an address with this number.
+cupti::OwnedActivity memory(bool is_release, std::int64_t at_us, std::uint64_t address, std::int64_t units,
+                            std::uint32_t memory_kind = 3, std::uint32_t device = 0) {
+    cupti::Activity out;
+    out.kind = is_release ? cupti::Activity::Kind::Release : cupti::Activity::Kind::Allocation;
+    out.start = us(at_us);
+    out.id = address;
+    out.bytes = 1000 * units;
+    out.what = memory_kind;
+    out.device = device;
+    return {out, ""};
+}
+
+/// "name time=units" in microseconds of the monotonic clock.
+std::vector<std::string> countersOf(const Trace& trace, TimeNs ahead) {
+    std::vector<std::string> points;
+    for (const CounterSeries& series : trace.counters()) {
+        for (std::size_t i = 0; i < series.times.size(); ++i) {
+            points.push_back(std::string(trace.text(series.name)) + " " +
+                             std::to_string((series.times[i] + trace.origin() - ahead).count() / 1000) + "=" +
+                             std::to_string(static_cast<int>(series.values[i] / 1000)));
+        }
+    }
+    return points;
+}
+
+TEST_F(CaptureWriterTest, CountsReservedMemoryInOrderOfTime) {
+    for (const auto mode : {CaptureOptions::Mode::Full, CaptureOptions::Mode::Pipeline}) {
+        CaptureOptions options;
+        options.mode = mode;
+        std::filesystem::remove_all(scratch_.path() / "traces");
+        open(options);
+        push("F0", 0, 90);
+        pop(0, 600);
+        constexpr std::uint32_t kPinned = 2;
+        std::vector<cupti::OwnedActivity> late{memory(true, 300, 1, 4), memory(false, 400, 1, 7),
+                                               memory(true, 350, 99, 5), memory(false, 360, 5, 50, kPinned),
+                                               memory(false, 370, 6, 3, 3, 1)};
+        writer_->take(late); // a buffer with later records may arrive first
+        flush(700);
+        std::vector<cupti::OwnedActivity> early{memory(false, 100, 1, 4), memory(false, 200, 2, 2),
+                                                memory(true, 410, 5, 50, kPinned)};
+        writer_->take(early);
+        const auto trace = finished();
+        EXPECT_THAT(countersOf(*trace, kAhead),
+                    ElementsAre("reserved memory 100=4", "reserved memory 200=6", "reserved memory 300=2",
+                                "reserved memory 400=9", "reserved memory (device 1) 370=3"));
+        EXPECT_EQ(total(*trace, "unmatched"), 1) << "memory that was allocated before the recording";
+    }
+}
+
+TEST_F(CaptureWriterTest, ReservedMemoryHoldsFromTheBeginningOfTheRecordedSteps) {
+    CaptureOptions options;
+    options.first_step = 1;
+    options.last_step = 1;
+    open(options);
+    for (int step = 0; step < 3; ++step) {
+        push("step " + std::to_string(step), 0, 100 * step + 5);
+        pop(0, 100 * step + 90);
+    }
+    std::vector<cupti::OwnedActivity> changes{memory(false, 10, 1, 4), memory(false, 20, 2, 8), memory(true, 30, 2, 8),
+                                              memory(false, 220, 3, 5)};
+    changes.push_back(memory(false, 15, 7, 6, 3, 1));
+    changes.push_back(memory(false, 150, 8, 1, 3, 1));
+    writer_->take(changes);
+    EXPECT_THAT(countersOf(*finished(), kAhead),
+                testing::UnorderedElementsAre("reserved memory 105=4", "reserved memory (device 1) 105=6",
+                                              "reserved memory (device 1) 150=7"));
+}
+
+TEST_F(CaptureWriterTest, EveryPartStatesTheReservedMemory) {
+    CaptureOptions options;
+    options.size = 40'000;
+    open(options);
+    std::vector<cupti::OwnedActivity> changes{memory(false, 60, 1, 4)};
+    writer_->take(changes);
+    constexpr std::int64_t kLate = 10'000'000; // the allocation is settled
+    std::int64_t time = kLate;
+    for (int i = 0; i < 4000; ++i, time += 10) {
+        push("F" + std::to_string(i), 0, time);
+        pop(0, time + 5);
+        if (i % 100 == 99) flush(time + 6);
+    }
+    const Status written = writer_->finish(us(time));
+    ASSERT_TRUE(written.ok()) << written.error().text();
+    const auto trace = read();
+    ASSERT_GT(total(*trace, "parts_removed"), 0);
+    std::set<std::uint32_t> files;
+    for (const CounterSeries& series : trace->counters()) {
+        files.insert(series.file);
+        for (const double bytes : series.values)
+            EXPECT_EQ(bytes, 4000);
+    }
+    EXPECT_EQ(files.size(), trace->files().size());
+}
+
 /// NCCL's part, as it calls a plugin, of each version.
 template <class Head, class Body>
 void* started(const auto& table, void* context, std::uint32_t type, void* parent, const Body& body) {
