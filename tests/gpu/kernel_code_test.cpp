@@ -267,7 +267,8 @@ TYPED_TEST(KernelCode, OfNeighboursInRows) {
 
 /// Heights around the lanes of a column and the rows that a lane adds at once.
 TYPED_TEST(KernelCode, OfNeighboursInColumns) {
-    runColumnSums<TypeParam>({3, 8, 13, 16, 24, 40}, {1, 2, 255, 256, 257, 1023, 1024, 1300});
+    runColumnSums<TypeParam>({3, 8, 13, 16, 24, 40}, {1, 2, 257});
+    runColumnSums<TypeParam>({13}, {255, 256, 1023, 1024, 1300});
 }
 
 TYPED_TEST(KernelCode, OfEmbeddings) {
