@@ -10,6 +10,8 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 
 namespace bubblescope::test {
@@ -55,6 +57,21 @@ TEST(Memory, WhereverItEndsACommandSaysSo) {
             << mebibytes << " MiB";
     }
     EXPECT_GT(short_of_it, 0);
+}
+
+/// A hole takes no room on the disk, so a few bytes can claim any length.
+TEST(Memory, HolesAreNotReadEvenWhereTheFileCannotBeMapped) {
+    if (kSanitized) GTEST_SKIP() << "sanitizers need all addresses";
+    const ScratchFolder folder;
+    const std::string file = folder.write("sparse.json", "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}]").string();
+    for (const std::uintmax_t size : {std::uintmax_t{100} << 10, std::uintmax_t{1} << 40}) {
+        std::filesystem::resize_file(file, size);
+        for (const std::size_t mebibytes : {std::size_t{512}, std::size_t{8} << 20}) {
+            const ProgramResult result = runWithin(mebibytes, {"info", file, "--json"});
+            EXPECT_EQ(result.exit_code, 0) << size << " bytes, " << mebibytes << " MiB: " << result.err;
+            EXPECT_THAT(result.out, HasSubstr("ends with a hole")) << size << " bytes, " << mebibytes << " MiB";
+        }
+    }
 }
 
 } // namespace

@@ -390,7 +390,7 @@ std::vector<Case> cases() {
          counting({"search", "--pp", "4", "--microbatches", "N", "--forward", "1ms", "--rounds", "0", "--time-limit",
                    "300ms"})},
         {"partition, layers", 100, layerTimes},
-        {"advise, steps", 2'000, onRun(&R::steps, {"advise"}, {"--search-time", "100ms"})},
+        {"advise, steps", 4'000, onRun(&R::steps, {"advise"}, {"--search-time", "100ms"})},
         {"extract, steps", 4'000, onRun(&R::steps, {"extract"}, {"--out", "OUT"})},
         {"query, steps", 4'000,
          [](const ScratchFolder& folder, std::size_t n) {

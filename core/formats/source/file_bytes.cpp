@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace bubblescope {
 namespace {
@@ -28,9 +29,11 @@ Error systemError(const std::string& where, std::string_view what) {
                       "check the name and your read permission");
 }
 
-/// `expected` is the length of the content, if known. Endless input, for instance from a device, is abandoned at a
-/// limit, or at once if its beginning is not `plausible`.
-Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string& where,
+constexpr std::size_t kToItsEnd = std::numeric_limits<std::size_t>::max();
+
+/// Reads at most `longest` bytes; `expected` is the length of the content, if known. Endless input, for instance from a
+/// device, is abandoned at a limit, or at once if its beginning is not `plausible`.
+Result<FileBytes> readWhole(int file, std::uintmax_t expected, std::size_t longest, const std::string& where,
                             const PlausibleBeginning& plausible, LoadProgress& progress) {
     auto buffer = std::make_shared<ByteBuffer>();
     buffer->reserve(expected > 0 ? static_cast<std::size_t>(expected) + 1 : kReadPiece);
@@ -38,7 +41,8 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
     while (true) {
         if (progress.stopRequested()) return cancelledError();
         if (buffer->room() == 0) buffer->reserve(buffer->size() * 2);
-        const ssize_t count = ::read(file, buffer->end(), std::min(buffer->room(), kReadPiece));
+        const std::size_t wanted = std::min({buffer->room(), kReadPiece, longest - buffer->size()});
+        const ssize_t count = ::read(file, buffer->end(), wanted);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return systemError(where, "cannot be read");
         if (count == 0) break;
@@ -62,32 +66,34 @@ Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string
 std::size_t endOfData(int file, std::size_t size) {
     constexpr int kMostParts = 10'000; // a file with more holes is read as it is
     off_t end = 0;
-    for (int part = 0; part < kMostParts; ++part) {
+    std::optional<std::size_t> found;
+    for (int part = 0; part < kMostParts && !found; ++part) {
         const off_t data = ::lseek(file, end, SEEK_DATA);
-        if (data < 0) return errno == ENXIO ? static_cast<std::size_t>(end) : size;
-        end = ::lseek(file, data, SEEK_HOLE);
-        if (end < 0) return size;
+        if (data < 0)
+            found = errno == ENXIO ? static_cast<std::size_t>(end) : size;
+        else if (end = ::lseek(file, data, SEEK_HOLE); end < 0)
+            found = size;
     }
-    return size;
+    ::lseek(file, 0, SEEK_SET);
+    return found.value_or(size);
 }
 
 Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where, DiagnosticLog& log,
                            const PlausibleBeginning& plausible, LoadProgress& progress) {
-    if (path == kStandardInput) return readWhole(STDIN_FILENO, 0, where, plausible, progress);
+    if (path == kStandardInput) return readWhole(STDIN_FILENO, 0, kToItsEnd, where, plausible, progress);
     BUBBLESCOPE_ASSIGN(const Descriptor file, openInput(path.string()));
     std::error_code failed;
     const std::uintmax_t size = std::filesystem::file_size(path, failed);
     const bool small = !failed && size < kMappedFrom;
+    const std::size_t end = failed ? kToItsEnd : endOfData(file.get(), size);
+    const bool hole = !failed && end < size;
+    if (hole) log.add("hole", Sentence(where), say("the file ends with a hole (no data), which was not read"));
     if (auto mapped = small ? nullptr : MappedFile::map(file.get())) {
         FileBytes bytes(std::move(mapped));
-        const std::size_t whole = bytes.text().size();
-        if (const std::size_t end = endOfData(file.get(), whole); end < whole) {
-            bytes.cut(end);
-            log.add("hole", Sentence(where), say("the file ends with a hole (no data), which was not read"));
-        }
+        if (hole) bytes.cut(std::min(end, bytes.text().size()));
         return bytes;
     }
-    return readWhole(file.get(), small ? size : 0, where, plausible, progress);
+    return readWhole(file.get(), small ? size : 0, hole ? end : kToItsEnd, where, plausible, progress);
 }
 
 Result<FileBytes> openAndUnpack(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
