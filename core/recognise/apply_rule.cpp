@@ -53,6 +53,7 @@ public:
         found_.parts = rule_.namesStages()        ? Parts::Stages
                        : rule_.one_stage_per_rank ? Parts::OneStagePerOwner
                                                   : Parts::Chunks;
+        found_.chunks_unknown = found_.parts == Parts::Chunks && rule_.numbersMicrobatches() && !rule_.namesChunks();
         const auto tells = [](const std::optional<NamePattern>& pattern) {
             return pattern && pattern->count(RuleField::RankId) > 0;
         };
@@ -214,8 +215,8 @@ private:
 
     void finish() {
         // With one chunk per rank, transfers are in the order of the micro-batches.
-        const bool chunks_unknown = found_.parts == Parts::Chunks && several_parts_;
-        if (!chunks_unknown || found_.comm.empty()) return;
+        const bool several_chunks = found_.parts == Parts::Chunks && several_parts_;
+        if (!several_chunks || found_.comm.empty()) return;
         log_.add("unassigned-transfer", files_.front().path.string(), say("skipped transfers without a chunk"),
                  static_cast<std::int64_t>(found_.comm.size()));
         found_.comm.clear();

@@ -15,6 +15,7 @@
 #include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -128,14 +129,15 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
 bool placed(const OwnersByStage& owners, const Layout& layout, Placement placement) {
     return std::all_of(owners.begin(), owners.end(), [&](const auto& entry) {
         const Stage stage{static_cast<std::int32_t>(entry.first)};
-        return locate(placement, layout.pp, stage).rank == layout.rank_of_owner.at(entry.second);
+        const auto rank = layout.rank_of_owner.find(entry.second);
+        return rank != layout.rank_of_owner.end() && locate(placement, layout.pp, stage).rank == rank->second;
     });
 }
 
-// Ranks are numbered by their first stage, and chunks by the order of the stages on a rank.
-Status placeStages(const OwnersByStage& owners, Layout& layout, const std::string& where) {
+// Ranks are numbered by their first stage (in the first pipeline), and chunks by the order of the stages on a rank.
+Status placeStages(const OwnersByStage& owners, bool bidirectional, Layout& layout, const std::string& where) {
     for (const auto& [stage, owner] : owners) {
-        if (layout.rank_of_owner.contains(owner)) continue;
+        if (layout.rank_of_owner.contains(owner) || (bidirectional && stage % 2 != 0)) continue;
         layout.rank_of_owner.emplace(owner, Rank{layout.rank_of_owner.size()});
     }
     layout.pp = static_cast<int>(layout.rank_of_owner.size());
@@ -145,19 +147,31 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
         return inputError(where, fmt::format("{} stages cannot be distributed evenly over {} ranks", stages, layout.pp),
                           "load the files of all pipeline ranks together");
     }
-    if (placed(owners, layout, Placement::Loop))
-        layout.placement = Placement::Loop;
-    else if (placed(owners, layout, Placement::V))
-        layout.placement = Placement::V;
-    else {
-        return inputError(where, fmt::format("the placement of the {} stages on the {} ranks is neither a loop nor a V",
-                                             stages, layout.pp));
+    const std::vector<Placement> known =
+        bidirectional ? std::vector{Placement::Bidirectional} : std::vector{Placement::Loop, Placement::V};
+    const auto found =
+        std::ranges::find_if(known, [&](Placement placement) { return placed(owners, layout, placement); });
+    if (found == known.end()) {
+        return inputError(where, fmt::format("the placement of the {} stages on the {} ranks is {}", stages, layout.pp,
+                                             bidirectional ? "not that of two pipelines in opposite directions"
+                                                           : "neither a loop nor a V"));
     }
+    layout.placement = *found;
     for (const auto& [stage, owner] : owners) {
         layout.location_of_stage[stage] =
             bubblescope::locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(stage)});
     }
     return {};
+}
+
+/// True if both pipelines number their micro-batches from 0.
+bool sharesNumbers(const FoundOps& found) {
+    const auto begins = [&found](std::int64_t route) {
+        return std::any_of(found.ops.begin(), found.ops.end(), [route](const BareFoundOp& op) {
+            return op.kind != OpKind::Optimizer && op.chunk_or_stage % 2 == route && op.microbatch == 0;
+        });
+    };
+    return begins(0) && begins(1);
 }
 
 Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
@@ -211,7 +225,8 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
     layout.slices = static_cast<int>(extent.slices);
     if (found.parts == Parts::Stages) {
         BUBBLESCOPE_ASSIGN(const OwnersByStage owners, ownersByStage(found, where));
-        BUBBLESCOPE_TRY(placeStages(owners, layout, where));
+        BUBBLESCOPE_TRY(placeStages(owners, found.bidirectional, layout, where));
+        if (found.bidirectional && sharesNumbers(found)) layout.microbatches *= 2;
     } else {
         BUBBLESCOPE_TRY(placeRanks(extent, found, layout, where));
     }

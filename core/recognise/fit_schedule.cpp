@@ -13,8 +13,6 @@
 namespace bubblescope {
 namespace {
 
-/// With more chunks per rank than this, the ops of a step count as micro-batches.
-constexpr int kMaxChunks = 64;
 /// Fits this close to the best are considered equal.
 constexpr double kAsGood = 0.95;
 /// Maximum confidence of an order that no family has.

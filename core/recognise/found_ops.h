@@ -153,6 +153,8 @@ struct FoundOps {
     std::optional<RunInfo> info;
     std::optional<KernelTiming> timing; ///< only for traces written by Bubblescope with kernels
     bool owners_are_global = false;     ///< true if owners are global ranks (of a mesh)
+    bool bidirectional = false;         ///< true if stages are those of Placement::Bidirectional
+    bool chunks_unknown = false;        ///< true if names contain neither micro-batch nor chunk; see inferChunks()
 };
 
 } // namespace bubblescope

@@ -7,6 +7,7 @@
 #include "core/recognise/dispatch_match.h"
 #include "core/recognise/ended_processes.h"
 #include "core/recognise/extractors.h"
+#include "core/recognise/infer_chunks.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
@@ -191,6 +192,17 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
+/// Frameworks that hold the model twice number its stages as in Placement::Bidirectional. A rule does not know that,
+/// and takes the consumer of a send for the next stage; it is the next but one.
+void takeDirections(const Explanation& explanation, FoundOps& found) {
+    const ScheduleFamily* const family = findScheduleFamily(explanation.family);
+    if (family == nullptr || family->placement != Placement::Bidirectional || found.parts != Parts::Stages) return;
+    found.bidirectional = true;
+    for (FoundComm& comm : found.comm) {
+        if (comm.kind == CommKind::Send) comm.stage = comm.stage + (comm.payload == Payload::Activation ? 1 : -1);
+    }
+}
+
 /// Checks that extracts keep what these rules find.
 Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules) {
     for (const TraceFile& file : raw.files()) {
@@ -226,6 +238,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
         if (!holdsOps(found)) continue;
         run.annotation = rule.name;
         takeStatements(marks, run.explanation);
+        takeDirections(run.explanation, found);
         if (!rule.format.empty()) run.format = rule.format;
         if (found.owners_are_global && run.places) {
             placeOwners(found, *run.places, where, log);
@@ -235,6 +248,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
                                   "load the files of the first rank of each group as well");
             }
         }
+        inferChunks(found, where, log);
         return found;
     }
     BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, extract(raw, kComputeBlocks));

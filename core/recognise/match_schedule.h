@@ -14,6 +14,9 @@
 
 namespace bubblescope {
 
+/// With more chunks per rank than this, ops without numbers count as micro-batches.
+inline constexpr int kMaxChunks = 64;
+
 /// The result of matching an observed order.
 struct ScheduleMatch {
     Schedule schedule;                  ///< the family's schedule, or else the observed one, named "custom"

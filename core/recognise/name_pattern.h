@@ -39,10 +39,11 @@ enum class RuleField : std::uint8_t {
     RankId,
     ReplicaId,
     SequenceId,
-    TensorRank
+    TensorRank,
+    LayerId ///< not used: ops consist of their layers
 };
-inline constexpr std::array<std::string_view, 9> kRuleFieldNames{"kind", "microbatch", "chunk",    "stage",      "step",
-                                                                 "rank", "replica",    "sequence", "tensor_rank"};
+inline constexpr std::array<std::string_view, 10> kRuleFieldNames{
+    "kind", "microbatch", "chunk", "stage", "step", "rank", "replica", "sequence", "tensor_rank", "layer"};
 [[nodiscard]] std::optional<RuleField> ruleFieldFrom(std::string_view name);
 
 /// The fields extracted from a name. For a pair of ops, entries of the second op follow those of the first.

@@ -3,6 +3,7 @@
 #include "core/base/job.h"
 #include "core/base/time_intervals.h"
 #include "core/recognise/communicator_names.h"
+#include "core/recognise/join_parts.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/processes.h"
@@ -128,6 +129,7 @@ private:
     void readTrack(TrackId id) {
         const Track& track = trace_.tracks()[id];
         found_ = &files_[track.file];
+        PartJoiner joiner(found_->matches);
         std::optional<RulePlace> place;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (stop_.requested()) return;
@@ -149,8 +151,20 @@ private:
             match.on_device = category == mirrored_ && mirrored_ != 0;
             match.owner = place->owner;
             match.replica = place->replica;
+            if (spelled->op != nullptr && spelled->op->part != RulePart::Whole) {
+                addPart(*spelled, match, joiner);
+                continue;
+            }
+            joiner.finish();
             addMatch(*spelled, match);
         }
+        joiner.finish();
+    }
+
+    void addPart(const Spelled& spelled, RuleMatch match, PartJoiner& joiner) {
+        if (match.on_device) return; // a mirrored part has only a part of the op's time
+        match.kind = spelled.op->kinds.front();
+        if (fill(match, spelled, 0)) joiner.add(match, spelled.op->part, spelled.op->kinds);
     }
 
     std::uint32_t nameOf(std::uint32_t file, StringId name) {

@@ -16,7 +16,8 @@
 namespace bubblescope {
 
 // Tried from top to bottom; the first one that finds an op is used. The format is described in
-// resources/manual/recognition.md. Sources: Megatron-LM's traces as MegatronApp records them;
+// resources/manual/recognition.md. Sources: Megatron-LM's traces as MegatronApp records them, and the NVTX ranges of
+// its models/common/model_chunk_schedule_plan.py and pipeline_parallel/utils.py (overlap_moe_expert_parallel_comm);
 // torch.distributed.pipelining and its dumps of schedules; ByteDance's timelines of StragglerAnalysis; PaddlePaddle's
 // job log, its Chrome form (forward_3), paddle.profiler (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble
 // runtime and our own NVTX ranges.
@@ -110,6 +111,18 @@ constexpr std::string_view kBuiltinRules = R"json({"rules": [
          {"name": "W{microbatch}[.{chunk}[.{sequence}]]", "kind": "W"},
          {"name": "Optimizer", "kind": "O"}]},
 
+{"name": "Megatron combined 1F1B", "categories": ["nvtx", "user_annotation", ""], "rank": "processes",
+ "ops": [{"name": "pre_process forward", "kind": "F", "part": "first"},
+         {"name": "layer_{layer}f", "kind": "F", "part": "inner"},
+         {"name": "layer_{layer}f-layer_{layer}b", "kind": "F+B", "part": "inner"},
+         {"name": "layer_{layer}b", "kind": "B", "part": "inner"},
+         {"name": "post_process forward", "kind": "F", "part": "inner"},
+         {"name": "loss_func forward", "kind": "F", "part": "last"},
+         {"name": "post_process backward", "kind": "B", "part": "first"},
+         {"name": "pre_process backward", "kind": "B", "part": "last"},
+         {"name": "optimizer", "kind": "O"}, {"name": "optimizer.step", "kind": "O"},
+         {"name": "Optimizer.step#*", "kind": "O"}]},
+
 {"name": "Megatron ranges", "categories": ["nvtx", "user_annotation", ""], "rank": "processes",
  "ops": [{"name": "forward_step", "kind": "F"}, {"name": "backward_step", "kind": "B"},
          {"name": "optimizer", "kind": "O"}, {"name": "optimizer.step", "kind": "O"},
@@ -119,6 +132,9 @@ constexpr std::string_view kBuiltinRules = R"json({"rules": [
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, RulePart>, 3> kParts{
+    {{"first", RulePart::First}, {"inner", RulePart::Inner}, {"last", RulePart::Last}}};
 
 constexpr std::array<std::pair<std::string_view, RankSource>, 5> kRankSources{{{"file", RankSource::File},
                                                                                {"process", RankSource::Process},
@@ -170,10 +186,16 @@ Result<const Json*> optionalList(const Json& object, std::string_view key, const
 }
 
 Result<RecognitionRule::OpSpelling> readOp(const Json& entry, const InputPlace& place) {
-    BUBBLESCOPE_TRY(checkKeys(entry, {"name", "kind"}, place));
+    BUBBLESCOPE_TRY(checkKeys(entry, {"name", "kind", "part"}, place));
     BUBBLESCOPE_ASSIGN(NamePattern name, patternField(entry, "name", place));
     BUBBLESCOPE_ASSIGN(const std::string kinds, textField(entry, "kind", place, false));
+    BUBBLESCOPE_ASSIGN(const std::string part, textField(entry, "part", place, false));
     RecognitionRule::OpSpelling op{std::move(name), {}};
+    if (!part.empty()) {
+        const auto known = std::ranges::find(kParts, part, [](const auto& each) { return each.first; });
+        if (known == kParts.end()) return place.at("part").error("is not one of 'first', 'inner' and 'last'");
+        op.part = known->second;
+    }
     for (std::string_view rest = kinds; !rest.empty();) {
         const std::size_t plus = rest.find('+');
         BUBBLESCOPE_ASSIGN(const OpKind kind, kindFrom(rest.substr(0, plus), place.at("kind")));
@@ -181,6 +203,8 @@ Result<RecognitionRule::OpSpelling> readOp(const Json& entry, const InputPlace& 
         rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
     }
     if (op.kinds.size() > 2) return place.at("kind").error("has more than the two ops of a pair");
+    if (op.part != RulePart::Whole && op.kinds.empty())
+        return place.at("kind").error("is missing: parts of ops need a kind");
     return op;
 }
 
@@ -340,6 +364,12 @@ bool RecognitionRule::numbersMicrobatches() const {
                                    [](const OpSpelling& op) { return op.name.count(RuleField::MicrobatchId) > 0; });
 }
 
+bool RecognitionRule::namesChunks() const {
+    const bool by_arg = !args[static_cast<std::size_t>(RuleField::ChunkId)].empty();
+    return by_arg || std::any_of(ops.begin(), ops.end(),
+                                 [](const OpSpelling& op) { return op.name.count(RuleField::ChunkId) > 0; });
+}
+
 Result<RulesFile> rulesFrom(std::string_view text, const std::string& file) {
     BUBBLESCOPE_ASSIGN(const WrittenInput input, inputFrom(text, file, "",
                                                            R"(rules look like {"rules": [{"name": "mine", "ops": )"
@@ -357,7 +387,7 @@ std::string keyOf(const RecognitionRule& rule) {
     out(rule.format, rule.categories, rule.args, rule.transfer_args, rule.thread.has_value(), rule.process.has_value(),
         rule.rank, rule.one_stage_per_rank, rule.backward_splits);
     for (const RecognitionRule::OpSpelling& op : rule.ops)
-        out(op.name.text(), op.kinds);
+        out(op.name.text(), op.kinds, op.part);
     for (const RecognitionRule::TransferSpelling& transfer : rule.transfers)
         out(transfer.name.text(), transfer.kind, transfer.payload);
     for (const auto& [word, kind] : rule.kinds)

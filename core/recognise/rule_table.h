@@ -25,12 +25,21 @@ enum class RankSource : std::uint8_t {
     Names,     ///< no other source: threads without a recorded rank are skipped
 };
 
+/// What a range is, if an op has several of them; see PartJoiner.
+enum class RulePart : std::uint8_t {
+    Whole, ///< all of the op
+    First, ///< the first of its ranges
+    Inner,
+    Last,
+};
+
 /// One way in which traces name pipeline ops. Each rule is a row in the table of rules, which users extend with files
 /// in the same format (resources/manual/recognition.md).
 struct RecognitionRule {
     struct OpSpelling {
         NamePattern name;
         std::vector<OpKind> kinds; ///< one, or two for an overlapped pair; none if {kind} or an arg contains them
+        RulePart part = RulePart::Whole;
     };
     struct TransferSpelling {
         NamePattern name;
@@ -54,6 +63,7 @@ struct RecognitionRule {
     [[nodiscard]] bool namesStages() const; ///< True if op names contain the stage instead of the chunk.
     /// True if op names contain no micro-batch, so it is derived from the op order.
     [[nodiscard]] bool numbersMicrobatches() const;
+    [[nodiscard]] bool namesChunks() const; ///< True if names or args contain the chunk.
 };
 
 /// A file of rules.
