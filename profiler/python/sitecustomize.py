@@ -25,6 +25,9 @@ class _Finder(object):
         "megatron.core.pipeline_parallel.schedules": "megatron_core",
         "deepspeed.runtime.pipe.engine": "deepspeed_engine",
         "paddle.distributed.fleet.meta_parallel.pipeline_parallel": "paddle_pipeline",
+        "paddle.distributed.fleet.meta_parallel.dualpipev": "paddle_dualpipev",
+        "dualpipe.dualpipe": "dual_pipe",
+        "dualpipe.dualpipev": "dual_pipe",
     }
     OWN = ("bubblescope_ranges", "bubblescope_adapters")
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -39,6 +40,14 @@ protected:
         }
         command.insert(command.end(), {"--", "sh", "-c", line});
         return runProgram(command);
+    }
+    /// A file with the order of a schedule, for jobs that read the variable FAKE_ORDER.
+    [[nodiscard]] std::string orderFile(const std::vector<std::string>& schedule) const {
+        std::vector<std::string> command{"schedule", "--json", "--schedule"};
+        command.insert(command.end(), schedule.begin(), schedule.end());
+        const std::string file = scratch_.file("order.json");
+        std::ofstream(file) << runProgram(command).out;
+        return file;
     }
     [[nodiscard]] std::string dir() const { return scratch_.file("traces"); }
     [[nodiscard]] std::map<std::string, int> slices() const {

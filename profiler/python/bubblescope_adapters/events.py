@@ -295,6 +295,16 @@ class _Names(dict):
 names = _Names()
 
 
+def pair_name(forward, backward):
+    """Name of an op or an overlapped pair, from the (stage, micro-batch) of its forward, its backward or
+    both."""
+    if backward is None:
+        return names[("%dF%d",) + forward]
+    if forward is None:
+        return names[("%dB%d",) + backward]
+    return names[("(%dF%d;%dB%d)OVERLAP_F_B",) + forward + backward]
+
+
 def _watch_optimizers():
     """Writes steps of PyTorch's optimizers as ops, regardless of the caller."""
     optimizer = sys.modules.get("torch.optim.optimizer")

@@ -51,6 +51,15 @@ class InFlight:
     def made(self, tensors, label):
         self.outputs[id(first(tensors))] = label
 
+    def sends_inside(self, send, label):
+        """`send`, which an op calls with its result before it returns."""
+
+        def call(tensors, *args, **kwargs):
+            self.made(tensors, label)
+            return send(tensors, *args, **kwargs)
+
+        return call
+
     def sent(self, tensors, spelling):
         """[(name, bytes)] of a send; [] if there is no send or if its tensor is unknown."""
         label = None if tensors is None else self.outputs.get(id(first(tensors)))

@@ -1,6 +1,9 @@
 """Adapter for Megatron-core: forward_step and backward_step are the ops of all its schedules, and P2PCommunicator performs
 the transfers.
 
+With overlap_moe_expert_parallel_comm, combined_forward_backward_step runs both instead, as a pair in the steady phase. NVTX
+ranges of Megatron-core mark its parts.
+
 A backward step has no micro-batch number, so it is identified by the output from which it starts. Receives are identified by
 their order, which is the order in which the schedule uses them. The output of a forward step on the last stage is the loss,
 divided by the number of micro-batches."""
@@ -21,6 +24,7 @@ _FORWARD_BACKWARD = {
     "forward_backward_pipelining_without_interleaving": ("1f1b", None),
     "forward_backward_pipelining_with_interleaving": ("interleaved", "megatron"),
 }
+_COMBINED = {"fthenb": ("1f1b-overlap", "combined"), "interleaved": ("interleaved-overlap", None)}
 
 
 def identity(_):
@@ -51,6 +55,9 @@ def prepare(schedules, changes, framework, version):
     checks, values = Checks(), StepValues()
     changes.replace(schedules, "forward_step", checks.around(_forward_op, _forward))
     changes.replace(schedules, "backward_step", checks.around(_backward_op, _backward))
+    combined = sys.modules.get("megatron.core.pipeline_parallel.combined_1f1b")
+    if combined is not None:
+        changes.replace(combined, "combined_forward_backward_step", _combined)
     changes.replace(p2p.P2PCommunicator, "_communicate", pipeline.exchange(checks.fill))
     watch = [events.watch_host]
     for function, known in _FORWARD_BACKWARD.items():
@@ -119,6 +126,41 @@ def _backward(function):
     return call
 
 
+def _combined(function):
+    """A call without one of the models runs only the other half of a pair."""
+
+    def call(func, data, f_model, microbatches, inputs, store, b_model, b_inputs, b_output, *rest, **kwargs):
+        forward = backward = None
+        if steps.active and not steps.inside:
+            if f_model is not None:
+                forward = _label_of_forward(
+                    current_microbatch=kwargs.get("current_microbatch"), vp_stage=kwargs.get("f_model_chunk_id")
+                )
+            if b_model is not None:
+                backward = pipeline.outputs.pop(id(first(b_output)), None)
+        args = (func, data, f_model, microbatches, inputs, store, b_model, b_inputs, b_output) + rest
+        if (forward is None) != (f_model is None) or (backward is None) != (b_model is None):
+            return function(*args, **kwargs)
+        for send, label in (("post_forward", forward), ("post_backward", backward)):
+            if kwargs.get(send) is not None:
+                kwargs[send] = pipeline.sends_inside(kwargs[send], label)
+        with events.Range(events.pair_name(forward, backward)):
+            result = function(*args, **kwargs)
+        if forward is not None:
+            pipeline.made(result[0], forward)
+            if forward[0] == pipeline.last:
+                _keep_loss(first(result[0]), result[1])
+        if backward is not None:
+            pipeline.made(result[2], backward)
+        return result
+
+    return call
+
+
+def _overlaps(config):
+    return bool(getattr(config, "overlap_moe_expert_parallel_comm", False))
+
+
 def _order(schedules, models, microbatches, config):
     """(micro-batch, chunk) of each forward, in the order of the schedule."""
     chunks = len(models) if isinstance(models, list) else 1
@@ -183,7 +225,8 @@ def _finalized(config):
 def _step(schedules, watch, checks, values, framework, version, known):
     state = sys.modules["megatron.core.parallel_state"]
 
-    def describe(called, models):
+    def describe(called, models, config):
+        family, flavor = _COMBINED.get(known[0], known) if _overlaps(config) else known
         try:
             layers = events.stage_layers(_stages(models))
         except Exception:  # noqa: BLE001: models of another kind
@@ -193,8 +236,8 @@ def _step(schedules, watch, checks, values, framework, version, known):
             "framework": framework,
             "version": version,
             "schedule": called,
-            "family": known[0],
-            "flavor": known[1],
+            "family": family,
+            "flavor": flavor,
             "rank": sys.modules["torch.distributed"].get_rank(),
             "pp": "%d/%d" % (pipeline.rank, pipeline.size),
             "tp": _axis(state, "tensor_model_parallel"),
@@ -225,14 +268,15 @@ def _step(schedules, watch, checks, values, framework, version, known):
                 rank = state.get_pipeline_model_parallel_rank()
                 size = state.get_pipeline_model_parallel_world_size()
                 pipeline.begin_step(rank, size, _order(schedules, models, microbatches, config))
-                steps.state_once(called, lambda: describe(called, models))
+                steps.state_once(called, lambda: describe(called, models, config))
                 steps.begin()
             except Exception as problem:  # noqa: BLE001: a call of another kind
                 steps.pause()
                 events.message("a step of %s is recorded without op names: %s: %s" % (called, type(problem).__name__, problem))
                 return None
             key = (called, microbatches) + tuple(id(model) for model in _chunks(models))
-            checks.begin(key, lambda: checked(models, microbatches))
+            if not _overlaps(config):  # the layers of pairs are not called as modules, so they cannot be checked
+                checks.begin(key, lambda: checked(models, microbatches))
             restore = _finalized(config)
 
             def end(over):

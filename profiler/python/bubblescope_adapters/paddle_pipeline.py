@@ -1,7 +1,8 @@
 """Adapter for PaddlePaddle's dynamic-graph pipelines: their forward and backward steps are the ops, and the exchanges of
 their p2p helper are the transfers.
 
-The step of a chunk has no micro-batch number, but each chunk processes the micro-batches of a step in order."""
+The step of a chunk has no micro-batch number, but each chunk processes the micro-batches of a step in order. With
+forward_backward_overlap_scheduler, the interleaved pipeline runs pairs of both in its steady phase."""
 
 import importlib
 
@@ -48,9 +49,9 @@ class _Step(InFlight):
             counts[chunk] += 1
         return order
 
-    def label(self, letter, pipeline):
-        """Stage and micro-batch of the next step on the schedule's current chunk."""
-        stage = (pipeline._virtual_pp_rank or 0) * self.size + self.rank
+    def label(self, letter, chunk):
+        """Stage and micro-batch of the next step on a chunk."""
+        stage = (chunk or 0) * self.size + self.rank
         number = self._counts.get((letter, stage), 0)
         self._counts[letter, stage] = number + 1
         return stage, number
@@ -63,10 +64,12 @@ def prepare(module, changes, framework, version):
     kind = module.PipelineParallel
     changes.replace(kind, "_forward_step", _op("F", lambda result: result[0]))
     changes.replace(kind, "_backward_step", _op("B", lambda result: result))
+    if hasattr(module.PipelineParallelWithInterleave, "_forward_backward_helper"):
+        changes.replace(module.PipelineParallelWithInterleave, "_forward_backward_helper", _pair)
     changes.replace(kind, "_optimizer_step", range_around(lambda *_, **__: b"Optimizer"))
     p2p = importlib.import_module("paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication")
     changes.replace(p2p, "_p2p_helper", step.exchange(lambda wait: wait()))
-    values = _Values()
+    values = Values()
     changes.replace(kind, "_broadcast_final_loss", values.behind)
     for owner in (kind, module.PipelineParallelWithInterleave):
         changes.replace(owner, "train_batch", _train(values, framework, version))
@@ -81,7 +84,7 @@ def _op(letter, made):
         def call(self, *args, **kwargs):
             if not steps.active or steps.inside:
                 return function(self, *args, **kwargs)
-            label = step.label(letter, self)
+            label = step.label(letter, self._virtual_pp_rank)
             events.push(names[(spelling,) + label])
             steps.inside = 1
             try:
@@ -97,7 +100,31 @@ def _op(letter, made):
     return make
 
 
-class _Values:
+def _overlaps(pipeline):
+    return bool(getattr(pipeline, "overlap_schedule_mode", False))
+
+
+def _pair(function):
+    def call(self, data, forward_step, backward_step, p2p_async_handle=None, **more):
+        if p2p_async_handle is not None:
+            more["p2p_async_handle"] = p2p_async_handle
+        if not steps.active or steps.inside or not _overlaps(self):
+            return function(self, data, forward_step, backward_step, **more)
+        forward = step.label("F", self._get_virtual_pp_rank(forward_step, forward=True))
+        backward = step.label("B", self._get_virtual_pp_rank(backward_step, forward=False))
+        if p2p_async_handle is not None:
+            for send, label in (("forward_async_comm", forward), ("backward_async_comm", backward)):
+                setattr(p2p_async_handle, send, step.sends_inside(getattr(p2p_async_handle, send), label))
+        with events.Range(events.pair_name(forward, backward)):
+            result = function(self, data, forward_step, backward_step, **more)
+        for made, label in zip(result or (), (forward, backward)):
+            step.made(made, label)
+        return result
+
+    return call
+
+
+class Values:
     """Loss, tokens and samples, which the first stage reports. It receives the loss from the last stage at the end of a
     step."""
 
@@ -146,15 +173,16 @@ def _number(loss, apart):
 def _train(values, framework, version):
     def make(function):
         def call(self, data, *args, **kwargs):
-            if type(self).__name__ not in SCHEDULES or getattr(self, "overlap_schedule_mode", False):
+            pairs = _overlaps(self) and not hasattr(self, "_forward_backward_helper")
+            if type(self).__name__ not in SCHEDULES or pairs:
                 steps.pause()
                 steps.state_once(id(self), lambda: _unknown(self))
                 return function(self, data, *args, **kwargs)
-            steps.state_once(id(self), lambda: _description(self, framework, version))
-            _safely(step.begin_step, self)
+            steps.state_once((id(self), _overlaps(self)), lambda: _description(self, framework, version))
+            safely(step.begin_step, self)
             steps.begin()
             loss = function(self, data, *args, **kwargs)
-            _safely(values.state, self, data, loss, kwargs)
+            safely(values.state, self, data, loss, kwargs)
             return loss
 
         return call
@@ -162,7 +190,7 @@ def _train(values, framework, version):
     return make
 
 
-def _safely(function, *args):
+def safely(function, *args):
     try:
         function(*args)
     except Exception as problem:  # noqa: BLE001: the job matters more than its recording
@@ -170,19 +198,22 @@ def _safely(function, *args):
 
 
 def _unknown(pipeline):
-    """Pipelines with other steps, such as DualPipeV, and overlapped pairs."""
+    """Pipelines with other steps, and overlapped pairs in older versions."""
     events.message("PaddlePaddle's %s is recorded without op names" % type(pipeline).__name__)
     return {}
 
 
-def _layers(pipeline):
+def _stages(pipeline):
+    chunks = pipeline._virtual_pp_world_size or 1
+    return [chunk * pipeline.num_stages + pipeline.stage_id for chunk in range(chunks)]
+
+
+def _layers(pipeline, stages):
     """Number of layers in each stage of this rank, such as "0:4,2:4". Layers are the modules of the model's most frequent
     class."""
     model = pipeline._layers
     classes = [_class_name(layer) for layer in model._layers_desc]
     most = max(set(classes), key=classes.count)
-    chunks = pipeline._virtual_pp_world_size or 1
-    stages = [chunk * pipeline.num_stages + pipeline.stage_id for chunk in range(chunks)]
     parts = model.segment_parts
     return ",".join("%d:%d" % (stage, classes[parts[stage]:parts[stage + 1]].count(most)) for stage in stages)
 
@@ -194,15 +225,22 @@ def _class_name(layer):
 
 
 def _description(pipeline, framework, version):
-    grid = pipeline._hcg
-    called = type(pipeline).__name__
-    family, flavor = SCHEDULES[called]
+    family, flavor = SCHEDULES[type(pipeline).__name__]
     if getattr(pipeline, "_best_unbalanced_scheduler", False) and family == "interleaved":
         flavor = "paddle-dynamic-best-unbalanced"
+    if _overlaps(pipeline):
+        family, flavor = "interleaved-overlap", None
+    return describe(pipeline, framework, version, family, flavor, _stages(pipeline))
+
+
+def describe(pipeline, framework, version, family, flavor, stages):
+    """Properties for events.state(); `stages` are those of this rank."""
+    grid = pipeline._hcg
+    called = type(pipeline).__name__
     said = {"framework": framework, "version": version, "schedule": called, "family": family, "flavor": flavor}
     said["rank"] = pipeline.global_rank
     try:
-        said["layers"] = _layers(pipeline)
+        said["layers"] = _layers(pipeline, stages)
     except Exception:  # noqa: BLE001: a model of another kind
         pass
     said["pp"] = "%d/%d" % (pipeline.stage_id, pipeline.num_stages)

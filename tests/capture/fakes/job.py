@@ -74,6 +74,36 @@ def megatron_job():
         )
 
 
+def megatron_combined_job():
+    import megatron.core.pipeline_parallel.schedules as schedules
+
+    class Model:
+        config = type("Config", (), {"microbatch_group_size_per_vp_stage": 2, "overlap_moe_expert_parallel_comm": True})
+
+    for _ in range(2):
+        schedules.forward_backward_pipelining_with_interleaving(
+            model=[Model(), Model()], num_microbatches=4, seq_length=32, micro_batch_size=2
+        )
+
+
+def dualpipe_job():
+    import dualpipe
+    import torch
+
+    program = getattr(dualpipe, what)(int(os.environ.get("WORLD_SIZE", "1")))
+    for _ in range(2):
+        program.step(*([torch.Tensor(shape=(8, 16), dtype=torch.int64)] if rank == 0 else []))
+
+
+def paddle_dualpipev_job():
+    import paddle
+    from paddle.distributed.fleet.meta_parallel.dualpipev import DualPipeVParallel
+
+    pipeline = DualPipeVParallel()
+    for _ in range(2):
+        assert pipeline.train_batch((paddle.Tensor(shape=(16, 16), dtype=paddle.int64), None), None).item() == 3.5
+
+
 def deepspeed_job():
     from deepspeed.runtime.pipe.engine import PipelineEngine
 
@@ -92,7 +122,14 @@ def paddle_job():
     assert pipeline.train_batch(data, None).item() == 2.5
     pipeline.eval_batch(data)
     pipeline.train_batch(data, None)
-    PipelineParallelWithInterleave(overlap_schedule_mode=True).train_batch(data, None)
+
+
+def paddle_overlapped_job():
+    from paddle.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallelWithInterleave
+
+    pipeline = PipelineParallelWithInterleave(overlap_schedule_mode=True)
+    for _ in range(2):
+        pipeline.train_batch(None, None)
 
 
 def profiled_job():
@@ -264,6 +301,14 @@ elif what == "checks":
     checks_job()
 elif what == "megatron":
     megatron_job()
+elif what == "megatron_combined":
+    megatron_combined_job()
+elif what in ("DualPipe", "DualPipeV"):
+    dualpipe_job()
+elif what == "paddle_dualpipev":
+    paddle_dualpipev_job()
+elif what == "paddle_overlapped":
+    paddle_overlapped_job()
 elif what == "deepspeed":
     deepspeed_job()
 elif what == "paddle":

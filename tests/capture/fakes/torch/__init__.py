@@ -28,5 +28,12 @@ class Tensor:
     def item(self):
         return self.value
 
+    def mean(self):
+        return self
+
     def __mul__(self, factor):
         return Tensor(self.value * factor)
+
+
+def is_grad_enabled():
+    return "FAKE_NO_GRAD" not in os.environ

@@ -1,6 +1,7 @@
 # F-then-B on two ranks with two chunks, as Paddle calls its methods. Version 3.2 names no chunk.
 import os
 
+import order
 import paddle
 from paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication import P2pHelper
 
@@ -75,6 +76,19 @@ class PipelineParallel:
         self._forward_step(None, data)
 
 
+class AsyncHandle:
+    """Sends within a pair; the last stage has no activation to send, and the first no gradient."""
+
+    def __init__(self, pipeline, stages):
+        self._p2p, self._stages = pipeline._p2p_helper, stages
+
+    def forward_async_comm(self, output):
+        self._p2p.send_forward_recv_forward(output if self._stages[0] < 3 else None, False)
+
+    def backward_async_comm(self, gradient):
+        self._p2p.send_backward_recv_backward(gradient if self._stages[1] > 0 else None, False)
+
+
 class PipelineParallelWithInterleave(PipelineParallel):
     _virtual_pp_world_size = 2
 
@@ -82,11 +96,43 @@ class PipelineParallelWithInterleave(PipelineParallel):
         super().__init__()
         self.overlap_schedule_mode = overlap_schedule_mode
 
+        if overlap_schedule_mode:
+            self.accumulate_steps = 4
+
     def _get_virtual_pp_rank(self, micro_step, forward):
-        chunk = micro_step // self.accumulate_steps
+        group = self.num_stages if self.overlap_schedule_mode else self.accumulate_steps
+        chunk = micro_step // group % 2
         return chunk if forward else 1 - chunk
 
+    def _forward_backward_helper(self, micro_dataset, forward_micro_step_id, backward_micro_step_id, p2p_async_handle=None):
+        output, gradient = (paddle.Tensor(shape=[4, 8]),), paddle.Tensor(shape=[4, 8])
+        p2p_async_handle.forward_async_comm(output)
+        p2p_async_handle.backward_async_comm(gradient)
+        return output, gradient
+
+    def _train_overlapped(self, data):
+        """The order of calls comes from a file; micro-steps count the forwards and the backwards."""
+        done = {"F": 0, "B": 0}
+        for call in order.calls(self.stage_id):
+            numbers = {kind: done[kind] for kind, _, _ in call}
+            for kind in numbers:
+                done[kind] += 1
+            if len(call) == 2:
+                handle = AsyncHandle(self, [self.num_stages * chunk + self.stage_id for _, _, chunk in call])
+                self._forward_backward_helper(data, numbers["F"], numbers["B"], p2p_async_handle=handle)
+                continue
+            kind = call[0][0]
+            self._virtual_pp_rank = self._get_virtual_pp_rank(numbers[kind], kind == "F")
+            if kind == "F":
+                self._forward_step(None, data)
+            else:
+                self._backward_step(None, None, None)
+        self._optimizer_step()
+        return self._broadcast_final_loss()
+
     def train_batch(self, data, optimizer):
+        if self.overlap_schedule_mode:
+            return self._train_overlapped(data)
         last = self.num_stages - 1
         handles = None
         for number in range(6):

@@ -1,0 +1,4 @@
+class WeightGradStore:
+    @classmethod
+    def pop(cls):
+        return None
