@@ -152,9 +152,13 @@ Status placeStages(const OwnersByStage& owners, bool bidirectional, Layout& layo
     const auto found =
         std::ranges::find_if(known, [&](Placement placement) { return placed(owners, layout, placement); });
     if (found == known.end()) {
-        return inputError(where, fmt::format("the placement of the {} stages on the {} ranks is {}", stages, layout.pp,
-                                             bidirectional ? "not that of two pipelines in opposite directions"
-                                                           : "neither a loop nor a V"));
+        return inputError(where, bidirectional
+                                     ? fmt::format("the placement of the {} stages on the {} ranks is not that of two "
+                                                   "pipelines in opposite directions",
+                                                   stages, layout.pp)
+                                     : fmt::format("the placement of the {} stages on the {} ranks is neither a loop "
+                                                   "nor a V",
+                                                   stages, layout.pp));
     }
     layout.placement = *found;
     for (const auto& [stage, owner] : owners) {

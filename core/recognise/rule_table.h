@@ -25,7 +25,7 @@ enum class RankSource : std::uint8_t {
     Names,     ///< no other source: threads without a recorded rank are skipped
 };
 
-/// What a range is, if an op has several of them; see PartJoiner.
+/// The role of a range, if an op has several of them; see PartJoiner.
 enum class RulePart : std::uint8_t {
     Whole, ///< all of the op
     First, ///< the first of its ranges

@@ -1,4 +1,4 @@
-# What DeepSeek's DualPipe and DualPipeV and PaddlePaddle's DualPipeV have in common: counters per phase, transfers between
+# Parts that DeepSeek's DualPipe and DualPipeV share with PaddlePaddle's DualPipeV: counters per phase, and transfers between
 # calls. The order of the calls comes from a file.
 import os
 
