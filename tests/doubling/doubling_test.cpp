@@ -316,6 +316,19 @@ Words orderFile(const ScratchFolder& folder, std::size_t n) {
     return {"validate", file, "--communicators", "one"};
 }
 
+/// A run of n steps.
+Words shortSteps(const ScratchFolder& folder, std::size_t n) {
+    Words words{"run", "--schedule", "1f1b", "--pp",    "2", "--microbatches", "2", "--forward",  "1us", "--backward",
+                "2us", "--layers",   "1",    "--width", "8", "--heads",        "1", "--sequence", "4"};
+    words.insert(words.end(), {"--steps", std::to_string(n), "--out", folder.file("run")});
+    return words;
+}
+
+Words monitorOfAFinishedRun(const ScratchFolder& folder, std::size_t n) {
+    ::waitpid(start(shortSteps(folder, n)), nullptr, 0);
+    return {"monitor", folder.file("run")};
+}
+
 /// The app with a run of n steps, or two of them.
 MakeCommand app(bool compared) {
     return [compared](const ScratchFolder& folder, std::size_t n) {
@@ -404,6 +417,8 @@ std::vector<Case> cases() {
              return Words{"query", madeTrace(folder, Many::Names, n), "SELECT name, dur FROM slice"};
          }},
         {"mcp, requests", 5'000, manyRequests},
+        {"run, steps", 2'000, shortSteps},
+        {"monitor, steps", 4'000, monitorOfAFinishedRun},
         {"plan, devices", 64,
          counting({"plan", "--preset", "gpt2-small", "--gpu", "h100", "--global-batch", "4096", "--gpus", "N"})},
         {"plan, sequences", 512,
