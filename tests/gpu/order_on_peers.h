@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/cost/communicators.h"
+#include "core/schedule/action.h"
+#include "runtime/backend/nccl/peer_library.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace bubblescope::runtime::test {
+
+/// Performs one rank's actions of an order on a device and through communicators, as a framework would: every
+/// communicator has a stream, ops wait for what they receive, sends for their op. Ops compute nothing.
+struct OrderOnPeers {
+    const LoweredSchedule& order;
+    Rank self;
+    Communicators communicators; ///< not Tag: NCCL has no tags
+    std::int64_t bytes = 0;      ///< of each transfer
+    PeerLibrary& library;
+    Accelerator& device;
+    /// The id of the n-th communicator, equal on all ranks; every rank is a member of each.
+    std::function<std::string(std::size_t n)> id_of;
+    /// Called while the rank waits, with true once it has posted all actions. Returns true to give up.
+    std::function<bool(bool posted)> gives_up;
+
+    /// Returns true if all actions end, and false if gives_up() did. Communicators are aborted in that case.
+    [[nodiscard]] bool run();
+};
+
+} // namespace bubblescope::runtime::test
