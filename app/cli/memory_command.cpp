@@ -26,13 +26,6 @@ struct MemoryArguments {
     bool json = false;
 };
 
-report::Value curveOf(const std::vector<MemoryPoint>& curve) {
-    report::Value::List points;
-    for (const MemoryPoint& point : curve)
-        points.emplace_back(report::Value::List{point.time, point.bytes});
-    return points;
-}
-
 /// Measured peak to which the model was fitted, and the deviation of the model.
 report::Cell measuredCell(const MemoryReport& memory, Rank rank) {
     for (const MeasuredPeak& peak : memory.measured) {
@@ -101,8 +94,8 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
                   measuredCell(memory, Rank{r}));
         report::Value::Object object = report::memoryOf(schedule, memory, Rank{r});
         object.insert(object.begin(), {"rank", r});
-        if (step) object.push_back({"curve", curveOf(memoryCurve(*step, Rank{r}, memory.model))});
-        if (curve && moves) object.push_back({"curve", curveOf(memory.over_time[r].curve)});
+        if (step) object.push_back({"curve", report::curveValue(memoryCurve(*step, Rank{r}, memory.model))});
+        if (curve && moves) object.push_back({"curve", report::curveValue(memory.over_time[r].curve)});
         ranks.emplace_back(std::move(object));
     }
     document.data("ranks", std::move(ranks));

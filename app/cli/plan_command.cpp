@@ -2,6 +2,7 @@
 #include "app/cli/model_size_options.h"
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
+#include "app/cli/trace_output.h"
 #include "core/base/bytes.h"
 #include "core/cost/devices.h"
 #include "core/plan/search.h"
@@ -20,6 +21,8 @@ struct PlanArguments {
     PlanRequest request;
     RunModelRequest from; ///< without files if there is no trace
     int plans = 10;
+    std::string out;
+    bool curve = false;
     bool json = false;
     bool csv = false;
 };
@@ -57,10 +60,22 @@ CommandResult findPlan(const PlanArguments& options) {
     space.plans = static_cast<std::size_t>(options.plans);
     const plan::Judge judge(std::move(problem));
     BUBBLESCOPE_ASSIGN(const plan::SearchResult found, plan::search(judge, space, {}));
+    if (!options.out.empty()) {
+        BUBBLESCOPE_ASSIGN(const plan::PlanStep step, judge.step(found.plans.front().layout));
+        std::vector<perfetto::RankCounter> counters;
+        for (const auto& curve : step.memoryCurves())
+            counters.push_back(memoryCounter(Rank{counters.size()}, curve));
+        BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", *step.schedule), step.timeline, counters));
+    }
+    std::vector<report::MemoryCurves> curves;
+    for (std::size_t i = 0; options.curve && i < found.plans.size(); ++i) {
+        BUBBLESCOPE_ASSIGN(const plan::PlanStep step, judge.step(found.plans[i].layout));
+        curves.push_back(step.memoryCurves());
+    }
     if (options.csv)
         printText(report::planCsv(judge.problem(), found));
     else
-        print(report::planDocument(judge.problem(), found), options.json);
+        print(report::planDocument(judge.problem(), found, curves), options.json);
     return 0;
 }
 
@@ -168,6 +183,14 @@ void addPlanCommand(Command app, Action& action) {
     command.optionGroup("Output");
     command.addOption("--plans", options->plans, "Number of plans to print (10)").typeName("N").range(1, 1000);
     const Option json = command.addFlag("--json", options->json, "Print a JSON document");
+    command.addFlag("--curve", options->curve, "Add each rank's memory over time, as [time_ns, bytes]")
+        .needs(json)
+        .excludes(from);
+    command
+        .addOutput("--out", options->out, OutputKind::File,
+                   "Write the pipeline and memory of the best plan as a trace: .pftrace, .json", traceEndings())
+        .typeName("FILE")
+        .excludes(from);
     command.addFlag("--csv", options->csv, "Print only the plans, as CSV").excludes(json).excludes(from);
     command.onParsed([&action, options] { action = [options] { return findPlan(*options); }; });
 }

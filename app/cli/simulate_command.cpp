@@ -300,10 +300,9 @@ std::vector<perfetto::RankCounter> memoryCounters(const report::Simulated& resul
     std::vector<perfetto::RankCounter> counters;
     for (int r = 0; result.memory && r < result.schedule.pp; ++r) {
         const auto& over_time = result.memory->over_time;
-        perfetto::RankCounter& counter = counters.emplace_back(perfetto::RankCounter{Rank{r}, "memory", {}});
-        for (const MemoryPoint& point : over_time.empty() ? memoryCurve(result.step, Rank{r}, result.memory->model)
-                                                          : over_time[Rank{r}.index()].curve)
-            counter.values.emplace_back(point.time, static_cast<double>(point.bytes));
+        counters.push_back(memoryCounter(Rank{r}, over_time.empty()
+                                                      ? memoryCurve(result.step, Rank{r}, result.memory->model)
+                                                      : over_time[Rank{r}.index()].curve));
     }
     return counters;
 }

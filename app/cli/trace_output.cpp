@@ -34,6 +34,13 @@ Status writeTraceAs(const std::string& format, const std::filesystem::path& file
     return csv::writeSlices(file, trace);
 }
 
+perfetto::RankCounter memoryCounter(Rank rank, std::span<const MemoryPoint> curve) {
+    perfetto::RankCounter counter{rank, "memory", {}};
+    for (const MemoryPoint& point : curve)
+        counter.values.emplace_back(point.time, static_cast<double>(point.bytes));
+    return counter;
+}
+
 Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step,
                  std::span<const perfetto::RankCounter> counters) {
     const std::string format = traceFormatOf(file).value_or("perfetto");

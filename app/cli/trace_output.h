@@ -2,6 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
+#include "core/cost/memory_model.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
@@ -25,6 +26,9 @@ namespace bubblescope::cli {
 /// trace, if the format allows it. Data that the format cannot represent is reported in `log`.
 [[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
                                   DiagnosticLog& log, std::span<const Diagnostic> problems = {});
+
+/// A rank's memory over a step as a counter.
+[[nodiscard]] perfetto::RankCounter memoryCounter(Rank rank, std::span<const MemoryPoint> curve);
 
 /// Writes a synthetic step in the format for the file's ending, or in Perfetto's format if the ending is unknown. CSV
 /// and SVG omit counters.

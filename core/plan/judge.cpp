@@ -151,6 +151,14 @@ double longestEnd(const Pipeline& pipeline) {
     return longest;
 }
 
+CostModel costsOf(const Pipeline& pipeline) {
+    CostModel costs;
+    costs.stages = pipeline.times;
+    costs.times = meanTimes(pipeline.times);
+    costs.comm = pipeline.transfer;
+    return costs;
+}
+
 } // namespace
 
 Judge::Judge(Problem problem) : problem_(std::move(problem)), orders_(std::make_unique<OrderStore>()) {
@@ -287,6 +295,23 @@ Result<std::shared_ptr<const Schedule>> Judge::order(const Layout& layout) const
     return std::shared_ptr<const Schedule>(shared);
 }
 
+std::vector<std::vector<MemoryPoint>> PlanStep::memoryCurves() const {
+    std::vector<std::vector<MemoryPoint>> curves;
+    for (std::size_t r = 0; r < timeline.ranks.size(); ++r)
+        curves.push_back(memoryCurve(timeline, Rank{r}, memory));
+    return curves;
+}
+
+Result<PlanStep> Judge::step(const Layout& layout) const {
+    BUBBLESCOPE_ASSIGN(const Pipeline made, pipeline(layout));
+    PlanStep step;
+    BUBBLESCOPE_ASSIGN(step.schedule, order(layout));
+    BUBBLESCOPE_ASSIGN(step.timeline, simulate(*step.schedule, costsOf(made)));
+    BUBBLESCOPE_ASSIGN(step.memory, memory(layout, made.placement));
+    step.memory.other += problem_.cluster.reserved;
+    return step;
+}
+
 Result<Plan> Judge::judge(const Layout& layout) const {
     BUBBLESCOPE_ASSIGN(const Pipeline made, pipeline(layout));
     BUBBLESCOPE_ASSIGN(const MemoryModel sizes, memory(layout, made.placement));
@@ -301,10 +326,7 @@ Result<Plan> Judge::judge(const Layout& layout) const {
     if (plan.memory.peak() > budget()) return plan;
     plan.peak_held = heldDuring(*schedule, sizes, Rank{plan.memory_rank}, plan.memory.peak_op);
 
-    CostModel costs;
-    costs.stages = made.times;
-    costs.times = meanTimes(made.times);
-    costs.comm = made.transfer;
+    const CostModel costs = costsOf(made);
     TimeNs span{0};
     if (layout.pp == 1) {
         span = (costs.times.forward + costs.times.backward) * layout.microbatches;

@@ -8,6 +8,7 @@
 #include "core/plan/machine.h"
 #include "core/plan/op_seconds.h"
 #include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
 
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,16 @@ struct Pipeline {
     std::vector<int> layers; ///< by rank
 };
 
+/// One step of a layout's pipeline, without the end of the step (see StepEnd).
+struct PlanStep {
+    std::shared_ptr<const Schedule> schedule;
+    StepTimeline timeline;
+    MemoryModel memory; ///< `other` is the memory that plans leave free, so that the peak is that of the plan
+
+    /// Memory of each rank over the step, by rank; see memoryCurve().
+    [[nodiscard]] std::vector<std::vector<MemoryPoint>> memoryCurves() const;
+};
+
 /// Caches generated orders, because several layouts can share one. Thread-safe.
 class OrderStore;
 
@@ -79,6 +90,8 @@ public:
 
     /// Errors: Usage if the family has no order for this layout.
     [[nodiscard]] Result<Plan> judge(const Layout& layout) const;
+    /// Simulates the pipeline. Errors: as judge().
+    [[nodiscard]] Result<PlanStep> step(const Layout& layout) const;
 
     /// Step time if all devices ran at their peak rate.
     [[nodiscard]] double peakSeconds() const;

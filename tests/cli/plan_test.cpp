@@ -1,4 +1,5 @@
 #include "tests/cli/program.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
 #include <gmock/gmock.h>
@@ -19,6 +20,40 @@ std::vector<std::string> llama(std::vector<std::string> more = {}) {
                                    "--gpu", "a100",     "--global-batch", "64"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
+}
+
+TEST(PlanCommand, AddsTheMemoryCurveOfEachRank) {
+    const test::ScratchFolder scratch;
+    const std::string file = (scratch.path() / "best.pftrace").string();
+    const auto document = runProgram(llama({"--json", "--curve", "--plans", "4", "--out", file})).json();
+    ASSERT_EQ(document["plans"].size(), 4U);
+    for (const auto& plan : document["plans"]) {
+        const auto& ranks = plan["memory"]["ranks"];
+        ASSERT_EQ(ranks.size(), plan["pp"].get<std::size_t>());
+        std::vector<std::int64_t> peaks;
+        for (const auto& rank : ranks) {
+            std::int64_t peak = 0;
+            std::int64_t last = 0;
+            for (const auto& point : rank["curve"]) {
+                EXPECT_GE(point[0].get<std::int64_t>(), last);
+                last = point[0];
+                peak = std::max(peak, point[1].get<std::int64_t>());
+            }
+            EXPECT_EQ(rank["curve"].front()[1], rank["curve"].back()[1]) << "a step leaves no activations";
+            EXPECT_LE(last, plan["step_time_ns"].get<std::int64_t>());
+            peaks.push_back(peak);
+        }
+        EXPECT_EQ(*std::ranges::max_element(peaks), plan["memory_bytes"].get<std::int64_t>());
+        EXPECT_EQ(peaks.at(plan["memory"]["rank"].get<std::size_t>()), plan["memory_bytes"].get<std::int64_t>());
+    }
+    // The trace is that of the best plan.
+    const auto written = runProgram({"analyze", "--json", file}).json();
+    const auto& best = document["plans"][0];
+    EXPECT_EQ(written["schedule"]["schedule"], best["schedule"]);
+    EXPECT_EQ(written["schedule"]["microbatches"], best["microbatches"]);
+    const auto without = runProgram(llama({"--json", "--plans", "1"})).json();
+    EXPECT_FALSE(without["plans"][0]["memory"].contains("ranks"));
+    EXPECT_EQ(runProgram(llama({"--curve"})).exit_code, 2) << "curves are printed only as JSON";
 }
 
 TEST(PlanCommand, PrintsPlansThatFillTheClusterAndFit) {

@@ -59,6 +59,13 @@ Value::Object memoryOf(const Schedule& schedule, const MemoryReport& all, Rank r
             {"over_budget", memory.over_budget ? memoryOpOf(schedule, rank, *memory.over_budget) : Value()}};
 }
 
+Value curveValue(std::span<const MemoryPoint> curve) {
+    Value::List points;
+    for (const MemoryPoint& point : curve)
+        points.emplace_back(Value::List{point.time, point.bytes});
+    return points;
+}
+
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& all) {
     if (!all.budget) return;
     document.line("");

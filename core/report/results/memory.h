@@ -20,6 +20,9 @@ namespace bubblescope::report {
 [[nodiscard]] Value peakOpValue(const Op& op, std::size_t index);
 [[nodiscard]] Value heldValue(std::span<const HeldPieces> held);
 
+/// A memory curve, for programs: pairs of time and bytes.
+[[nodiscard]] Value curveValue(std::span<const MemoryPoint> curve);
+
 /// Adds a line for each rank that exceeds the budget, with the first op that exceeds it, or a single line if no rank
 /// exceeds the budget. Adds nothing if there is no budget.
 void addBudgetLines(Section& document, const Schedule& schedule, const MemoryReport& memory);

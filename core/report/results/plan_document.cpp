@@ -91,7 +91,24 @@ Value::List settingsOf(const plan::LaunchSettings& launch) {
     return list;
 }
 
-Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem) {
+Value memoryValue(const Plan& plan, const plan::Problem& problem, const MemoryCurves* curves) {
+    Value::Object object{{"rank", plan.memory_rank},
+                         {"weights_bytes", plan.memory.weights},
+                         {"gradients_bytes", plan.memory.gradients},
+                         {"optimizer_bytes", plan.memory.optimizer},
+                         {"activations_bytes", plan.memory.peak_activations},
+                         {"peak_op", peakOpValue(plan.peak_op, plan.memory.peak_op)},
+                         {"peak_held", heldValue(plan.peak_held)},
+                         {"reserved_bytes", problem.cluster.reserved}};
+    if (curves == nullptr) return object;
+    Value::List ranks;
+    for (std::size_t r = 0; r < curves->size(); ++r)
+        ranks.emplace_back(Value::Object{{"rank", r}, {"curve", curveValue((*curves)[r])}});
+    object.push_back({"ranks", std::move(ranks)});
+    return object;
+}
+
+Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem, const MemoryCurves* curves) {
     const plan::Layout& layout = plan.layout;
     const bool first = &plan == &best;
     Value::Object object{
@@ -114,14 +131,7 @@ Value planValue(const Plan& plan, const Plan& best, const plan::Problem& problem
         {"bubble_rate", plan.bubble_rate},
         {"parts", partsOf(plan.parts)},
         {"memory_bytes", plan.memory.peak() + problem.cluster.reserved},
-        {"memory", Value::Object{{"rank", plan.memory_rank},
-                                 {"weights_bytes", plan.memory.weights},
-                                 {"gradients_bytes", plan.memory.gradients},
-                                 {"optimizer_bytes", plan.memory.optimizer},
-                                 {"activations_bytes", plan.memory.peak_activations},
-                                 {"peak_op", peakOpValue(plan.peak_op, plan.memory.peak_op)},
-                                 {"peak_held", heldValue(plan.peak_held)},
-                                 {"reserved_bytes", problem.cluster.reserved}}},
+        {"memory", memoryValue(plan, problem, curves)},
     };
     object.push_back({"behind", first ? Value()
                                       : Value(Value::Object{
@@ -227,14 +237,15 @@ Value modelValue(const plan::Problem& problem) {
 
 } // namespace
 
-Document planDocument(const plan::Problem& problem, const plan::SearchResult& found) {
+Document planDocument(const plan::Problem& problem, const plan::SearchResult& found,
+                      std::span<const MemoryCurves> curves) {
     Document document;
     document.data("model", modelValue(problem));
     document.data("cluster", clusterValue(problem.cluster));
     const Plan& best = found.plans.front();
     Value::List plans;
-    for (const Plan& plan : found.plans)
-        plans.push_back(planValue(plan, best, problem));
+    for (std::size_t i = 0; i < found.plans.size(); ++i)
+        plans.push_back(planValue(found.plans[i], best, problem, i < curves.size() ? &curves[i] : nullptr));
     document.data("plans", std::move(plans));
     document.data("considered", found.considered);
     document.data("judged", found.judged);
