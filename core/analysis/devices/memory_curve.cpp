@@ -18,9 +18,10 @@ double peakOf(const std::vector<Point>& points) {
 
 void keepHigher(MemoryCurve& known, MemoryCurve other) {
     if (other.points.empty()) return;
-    const bool is_better =
-        known.reserved == other.reserved ? peakOf(other.points) > peakOf(known.points) : !other.reserved;
-    if (known.points.empty() || is_better) known = std::move(other);
+    const auto isBetter = [&] {
+        return known.reserved == other.reserved ? peakOf(other.points) > peakOf(known.points) : !other.reserved;
+    };
+    if (known.points.empty() || isBetter()) known = std::move(other);
 }
 
 std::vector<Point> pointsOf(const CounterSeries& series) {

@@ -446,9 +446,8 @@ TEST_F(CaptureWriterTest, EveryPartStatesTheReservedMemory) {
     open(options);
     std::vector<cupti::OwnedActivity> changes{memory(false, 60, 1, 4)};
     writer_->take(changes);
-    constexpr std::int64_t kLate = 10'000'000; // the allocation is settled
-    std::int64_t time = kLate;
-    for (int i = 0; i < 4000; ++i, time += 10) {
+    std::int64_t time = 100;
+    for (int i = 0; i < 4000; ++i, time += 10'000) { // parts are longer than the time that allocations may take
         push("F" + std::to_string(i), 0, time);
         pop(0, time + 5);
         if (i % 100 == 99) flush(time + 6);
