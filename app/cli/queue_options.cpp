@@ -4,7 +4,7 @@
 
 namespace bubblescope::cli {
 
-void addQueueOptions(Command command, QueueRequest& request) {
+void addQueueOptions(Command command, QueueRequest& request, bool timed) {
     const std::string group = "Sends, receives and weights";
     command
         .addOption("--communicators", request.communicators,
@@ -20,9 +20,18 @@ void addQueueOptions(Command command, QueueRequest& request) {
         .typeName("SIZE")
         .group(group)
         .rare();
+    const Option blocks = command
+                              .addFlag("--receive-blocks-compute", request.receive_blocks_compute,
+                                       "A posted receive blocks all later ops, as on ROCm")
+                              .group(group)
+                              .rare();
+    if (!timed) return;
     command
-        .addFlag("--receive-blocks-compute", request.receive_blocks_compute,
-                 "A posted receive blocks all later ops, as on ROCm")
+        .addOption("--receive-share", request.receive_share,
+                   "Share of a GPU that each pending receive takes from the ops, in percent (0)")
+        .typeName("PERCENT")
+        .range(0, 99)
+        .excludes(blocks)
         .group(group)
         .rare();
 }

@@ -5,7 +5,8 @@
 
 namespace bubblescope::cli {
 
-/// Adds --communicators and the options that depend on it. `request` must outlive parse().
-void addQueueOptions(Command command, QueueRequest& request);
+/// Adds --communicators and the options that depend on it; with `timed`, also those that affect only times. `request`
+/// must outlive parse().
+void addQueueOptions(Command command, QueueRequest& request, bool timed = true);
 
 } // namespace bubblescope::cli

@@ -94,7 +94,7 @@ void addValidateCommand(Command app, Action& action) {
                     "The file contains only part of a step: do not report missing ops or transfers");
     addSendModeOption(command, options->sends);
     addLoweringOptions(command, options->lowering);
-    addQueueOptions(command, options->queues);
+    addQueueOptions(command, options->queues, false);
     command.addOutput("--svg", options->svg, OutputKind::File, "Draw the cycle of a hang as an SVG file", {".svg"})
         .typeName("FILE");
     command.addFlag("--json", options->json, "Print a JSON document");

@@ -52,6 +52,9 @@ struct QueueModel {
     std::int64_t eager_bytes = 0;
     /// A posted receive blocks all later ops until the receive ends, as on ROCm.
     bool receive_blocks_compute = false;
+    /// Percentage of its rank's compute that each pending receive takes, as NCCL's kernels take multiprocessors; 0 to
+    /// 99. Does not affect whether an order hangs. See simulateLowered().
+    int receive_share = 0;
 };
 
 } // namespace bubblescope

@@ -1,6 +1,7 @@
 #include "core/graph/simulate_lowered.h"
 
 #include "core/graph/longest_path.h"
+#include "core/graph/shared_compute.h"
 #include "core/graph/timeline_recorder.h"
 #include "core/graph/validate_lowered.h"
 
@@ -8,10 +9,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <compare>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <queue>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -29,11 +35,15 @@ public:
           times_(static_cast<std::size_t>(graph.eventCount())) {}
 
     /// Returns false if the schedule hangs.
-    bool run() {
+    bool run(int receive_share) {
         const auto edges = graph_.edges();
         const auto size = static_cast<std::size_t>(graph_.eventCount());
         const auto order = topologicalOrder(successorLists(size, edges), edges);
         if (order.size() != size) return false;
+        if (receive_share > 0) {
+            runInTime(receive_share, edges);
+            return true;
+        }
         const TaskLists predecessors = predecessorLists(size, edges);
         for (const TaskIndex event : order) {
             TimeNs ready{0};
@@ -87,6 +97,76 @@ public:
     }
 
 private:
+    struct Happening {
+        TimeNs time;
+        TaskIndex event;
+        auto operator<=>(const Happening&) const = default;
+    };
+
+    /// Lets events happen in order of time, because pending receives slow down the ops that run meanwhile.
+    void runInTime(int receive_share, std::span<const TaskEdge> edges) {
+        const auto size = static_cast<std::size_t>(graph_.eventCount());
+        const TaskLists successors = successorLists(size, edges);
+        std::vector<std::int32_t> missing(size, 0);
+        for (const TaskEdge& edge : edges)
+            ++missing[static_cast<std::size_t>(edge.to)];
+        std::vector<SharedCompute> computes(graph_.lowered().actions.size(), SharedCompute(receive_share));
+        std::vector<ActionIndex> running(computes.size(), kNoAction);
+        std::vector<bool> happened(size, false);
+        std::priority_queue<Happening, std::vector<Happening>, std::greater<>> next;
+        begins_.assign(static_cast<std::size_t>(graph_.actionCount()), TimeNs{0});
+        const auto begin = [&](TaskIndex event, TimeNs now) {
+            if (isCompute(event)) {
+                SharedCompute& compute = computes[graph_.rank(event).index()];
+                compute.start(now, durationOf(event));
+                running[graph_.rank(event).index()] = event;
+                begins_[static_cast<std::size_t>(event)] = now;
+                times_[event] = compute.end();
+            } else {
+                times_[event] = finish(event, now);
+            }
+            next.push({times_[event], event});
+        };
+        const auto change = [&](ActionIndex receive, TimeNs now, int by) {
+            const std::size_t rank = graph_.rank(receive).index();
+            computes[rank].change(now, by);
+            if (running[rank] == kNoAction || times_[running[rank]] == computes[rank].end()) return;
+            times_[running[rank]] = computes[rank].end();
+            next.push({times_[running[rank]], running[rank]});
+        };
+        for (std::size_t event = 0; event < size; ++event) {
+            if (missing[event] == 0) begin(static_cast<TaskIndex>(event), TimeNs{0});
+        }
+        while (!next.empty()) {
+            const auto [now, event] = next.top();
+            next.pop();
+            if (happened[static_cast<std::size_t>(event)] || times_[event] != now) continue; // it was rescheduled
+            happened[static_cast<std::size_t>(event)] = true;
+            if (isCompute(event)) running[graph_.rank(event).index()] = kNoAction;
+            if (event >= 2 * graph_.actionCount()) {
+                for (const ActionIndex end : graph_.call(event - 2 * graph_.actionCount()).ends)
+                    if (isReceive(graph_.action(end).kind)) change(end, now, 1);
+            } else if (event >= graph_.actionCount() && isReceive(graph_.action(event - graph_.actionCount()).kind)) {
+                change(event - graph_.actionCount(), now, -1);
+            }
+            for (const TaskIndex after : successors[static_cast<std::size_t>(event)]) {
+                if (--missing[static_cast<std::size_t>(after)] == 0) begin(after, now);
+            }
+        }
+    }
+
+    /// True for the event that an op or a RECOMPUTE has passed.
+    [[nodiscard]] bool isCompute(TaskIndex event) const {
+        if (event >= graph_.actionCount()) return false;
+        const ActionKind kind = graph_.action(event).kind;
+        return kind == ActionKind::Compute || kind == ActionKind::Recompute;
+    }
+    /// Start of an op or a RECOMPUTE.
+    [[nodiscard]] TimeNs beginOf(ActionIndex index) const {
+        return begins_.empty() ? times_[graph_.passed(index)] - durationOf(index)
+                               : begins_[static_cast<std::size_t>(index)];
+    }
+
     [[nodiscard]] OpIndex opOf(ActionIndex index) const {
         return ops_.firstOf(graph_.rank(index)) + graph_.action(index).op;
     }
@@ -137,8 +217,7 @@ private:
         if (event >= 2 * count) return ready;
         const ActionIndex index = event < count ? event : event - count;
         const ActionKind kind = graph_.action(index).kind;
-        const bool computes = kind == ActionKind::Compute || kind == ActionKind::Recompute;
-        if (event < count) return computes ? ready + durationOf(index) : ready;
+        if (event < count) return isCompute(event) ? ready + durationOf(index) : ready;
         if (const auto time = sideTime(index)) return ready + *time;
         const ActionIndex other = graph_.otherEnd(index);
         if (!isTransfer(kind) || other == kNoAction || graph_.isEager(index)) return ready;
@@ -149,8 +228,8 @@ private:
     void recordOp(ActionIndex index, TimelineRecorder& recorder) const {
         const OpIndex op = opOf(index);
         const TimeNs end = times_[graph_.passed(index)];
-        TimeNs start = end - durationOf(index);
-        if (recomputedBefore(index) && times_[graph_.passed(index - 1)] == start) start -= durationOf(index - 1);
+        TimeNs start = beginOf(index);
+        if (recomputedBefore(index) && times_[graph_.passed(index - 1)] == start) start = beginOf(index - 1);
         recorder.op(graph_.rank(index), ops_.op(op), start, end);
         if (ops_.partner(op) != kNoOp) recorder.op(graph_.rank(index), ops_.op(ops_.partner(op)), start, end);
     }
@@ -170,7 +249,7 @@ private:
         ActionTime time{action, times_[graph_.passed(index)], {}, times_[graph_.ended(index)]};
         time.start = time.posted;
         if (action.kind == ActionKind::Recompute) {
-            time.posted = time.start = time.end - durationOf(index);
+            time.posted = time.start = beginOf(index);
         } else if (isTransferWait(action.kind) || action.kind == ActionKind::WaitReduceGrad ||
                    action.kind == ActionKind::WaitOffload) {
             time.end = time.posted;
@@ -230,6 +309,7 @@ private:
     const CostTable& costs_;
     const WeightTimes& weights_;
     TaskTimes times_;
+    std::vector<TimeNs> begins_; ///< starts of ops and RECOMPUTEs, by action; empty if they run at full speed
 };
 
 Error whyNot(const LoweredSchedule& lowered, const QueueModel& queues) {
@@ -257,13 +337,14 @@ Result<LoweredStep> simulateLowered(const LoweredSchedule& lowered, const CostMo
         const SideTimes& times = weights.of(Stage{s});
         longest = std::max({longest, times.unshard, times.reduce_grad, times.host_copy, times.peer_copy});
     }
-    if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.eventCount(), 1)) {
+    const std::int64_t slowest = queues.receive_share > 0 ? SharedCompute::kWhole : 1;
+    if (longest.count() > std::numeric_limits<std::int64_t>::max() / 4 / slowest / std::max(graph.eventCount(), 1)) {
         return usageError(
             fmt::format("{} actions of up to {} are too long for a timeline", graph.actionCount(), formatTime(longest)),
             "use shorter times");
     }
     LoweredSimulation simulation(graph, ops, table, weights);
-    if (!simulation.run()) return whyNot(lowered, queues);
+    if (!simulation.run(queues.receive_share)) return whyNot(lowered, queues);
     TimelineRecorder recorder(lowered.order);
     simulation.record(recorder);
     LoweredStep result{recorder.take(), simulation.actionTimes(), simulation.queueTimes(queues.communicators)};

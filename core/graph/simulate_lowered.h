@@ -77,6 +77,11 @@ struct LoweredStep {
 /// - A transfer starts when both of its calls are at the head of their queues, and takes its modelled time. An eager
 ///   transfer starts when its send is at the head; its receive cannot end before it is at the head of its queue.
 /// - Side actions run one after another on their streams, see LoweredGraph.
+/// - With QueueModel::receive_share, a receive is pending from when its call is at the head of its queue until it ends.
+///   While n receives of a rank are pending, its ops and RECOMPUTEs run at 100 - min(n · share, 99) percent of their
+///   speed: one that takes d ends at the first nanosecond at which the percentages of its nanoseconds add up to at
+///   least 100 · d. Sends take nothing, and transfers are not slowed down. Speeds depend on what overlaps, so this is
+///   simulated in order of time and is not a longest path. Nothing ends earlier than without the share.
 ///
 /// Ignores the cost model's `sends` and `streams`. Errors: Input for problems that validateLowered() finds; Usage as
 /// for simulate().

@@ -35,6 +35,7 @@ Result<QueueModel> QueueRequest::model(const Schedule& order) const {
     QueueModel model;
     model.eager_bytes = eager.value_or(0);
     model.receive_blocks_compute = receive_blocks_compute;
+    model.receive_share = receive_share.value_or(0);
     if (communicators.empty()) return model;
     if (const auto kind = communicatorKindFromName(communicators)) {
         model.communicators.kind = *kind;

@@ -97,6 +97,39 @@ TEST(SimulateLowered, NamesWhatATransferStandsBehind) {
     EXPECT_EQ(first.communicator, "0→1");
 }
 
+TEST(SimulateLowered, PendingReceivesSlowOpsDown) {
+    // Rank 0 waits for B0 from 1 to 4, while it runs F1.
+    const auto one = loweredFromCsv("0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1\n"
+                                    "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
+                                    "text")
+                         .value();
+    QueueModel queues = kind(CommunicatorKind::Edge);
+    queues.receive_share = 20;
+    const StepTimeline slowed = simulateLowered(one, costs(TimeNs{0}), queues).value().step;
+    EXPECT_EQ(slowed.ranks[0][1].start, kUnit);
+    EXPECT_EQ(slowed.ranks[0][1].end, TimeNs{2250}) << "1000 / 80 %";
+    EXPECT_EQ(slowed.ranks[0][2].end, 6 * kUnit) << "B0 overlaps no receive";
+    queues.receive_share = 99;
+    EXPECT_EQ(simulateLowered(one, costs(TimeNs{0}), queues).value().step.ranks[0][1].end, TimeNs{4000 + 970})
+        << "3000 at 1 %, then the remaining 970 at full speed";
+
+    // Rank 1 waits for F1 and F2 from the beginning; they arrive at 2 and 3, while it runs F0 from 1 on.
+    const auto two = loweredFromCsv("0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,0RECV_B0,0B0,0RECV_B1,0B1,0RECV_B2,0B2\n"
+                                    "1RECV_F0,1RECV_F1,1RECV_F2,1F0,1F1,1F2,1B0,1SEND_B0,1B1,1SEND_B1,1B2,1SEND_B2\n",
+                                    "text")
+                         .value();
+    const auto endOfFirst = [&](CommunicatorKind of, int share) {
+        queues = kind(of);
+        queues.receive_share = share;
+        return simulateLowered(two, costs(TimeNs{0}), queues).value().step.ranks[1][0].end;
+    };
+    EXPECT_EQ(endOfFirst(CommunicatorKind::Tag, 0), 2 * kUnit);
+    EXPECT_EQ(endOfFirst(CommunicatorKind::Tag, 20), TimeNs{2500}) << "600 at 60 %, then 400 at 80 %";
+    EXPECT_EQ(endOfFirst(CommunicatorKind::Edge, 20), TimeNs{2250}) << "the second receive is queued behind the first";
+    EXPECT_EQ(endOfFirst(CommunicatorKind::Tag, 50), TimeNs{3000 + 490}) << "at least 1 % is left: 10 and 500";
+    EXPECT_EQ(endOfFirst(CommunicatorKind::Edge, 33), TimeNs{2493}) << "1000 / 67 % = 1492.5, rounded up";
+}
+
 TEST(SimulateLowered, WeightsRunBesideOps) {
     const auto order = makeSchedule({"1f1b", "", 2, 4, 1}).value();
     const auto lowered = lowerAsTorch(order, {}).value();
