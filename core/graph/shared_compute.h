@@ -26,7 +26,7 @@ public:
     }
     /// Changes the number of pending receives.
     void change(TimeNs now, int by) {
-        work_ = std::max<std::int64_t>(work_ - speed() * (now - since_).count(), 0);
+        work_ -= std::min(speed() * (std::min(now, end()) - since_).count(), work_);
         since_ = now;
         pending_ += by;
     }
