@@ -412,6 +412,7 @@ TEST_F(Record, ChecksItsOptionsBeforeTheJobStarts) {
     EXPECT_EQ(wrong.exit_code, 2);
     EXPECT_EQ(wrong.out, "");
     EXPECT_THAT(wrong.err, HasSubstr("9-3"));
+    EXPECT_EQ(record("exit", {"--memory", "--record", "nvtx+nccl"}).exit_code, 2) << "memory comes from CUPTI";
 }
 
 TEST_F(Record, EnvSaysWhatALauncherMustSet) {
@@ -421,6 +422,7 @@ TEST_F(Record, EnvSaysWhatALauncherMustSet) {
     EXPECT_THAT(variables["NVTX_INJECTION64_PATH"].get<std::string>(), HasSubstr("libbubblescope_inject.so"));
     EXPECT_EQ(variables["NVTX_INJECTION64_PATH"], variables["NCCL_PROFILER_PLUGIN"]);
     EXPECT_FALSE(variables.contains("CUDA_INJECTION64_PATH"));
+    EXPECT_EQ(runProgram({"env", "--out", dir(), "--memory", "--json"}).json()["BUBBLESCOPE_CAPTURE"], "memory=device");
     const ProgramResult shell = runProgram({"env", "--out", dir()});
     EXPECT_THAT(shell.out, HasSubstr("export CUDA_INJECTION64_PATH='"));
 }

@@ -140,6 +140,25 @@ TEST(SimulateCommand, ShowsWhatQueuesCost) {
     EXPECT_EQ(one["queues"]["of_communicators"][0]["name"], "all");
 }
 
+TEST(SimulateCommand, SlowsOpsDownWhileReceivesArePending) {
+    const auto simulated = [](const std::vector<std::string>& more) {
+        std::vector<std::string> words{
+            "simulate",       "--schedule", "Interleaved1F1B", "--pp", "4",      "--vpp", "2",
+            "--microbatches", "8",          "--forward",       "1ms",  "--comm", "200us", "--communicators",
+            "edge",           "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return runProgram(words);
+    };
+    const std::int64_t alone = simulated({}).json()["makespan_ns"];
+    EXPECT_EQ(simulated({"--receive-share", "0"}).json()["makespan_ns"], alone);
+    const std::int64_t tenth = simulated({"--receive-share", "10"}).json()["makespan_ns"];
+    EXPECT_GT(tenth, alone);
+    EXPECT_LT(tenth, alone * 10 / 7) << "few ops overlap more than one receive";
+    EXPECT_EQ(simulated({"--receive-share", "100"}).exit_code, 2) << "ops would never end";
+    EXPECT_EQ(simulated({"--receive-share", "10", "--receive-blocks-compute"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"validate", "order.json", "--receive-share", "10"}).exit_code, 2) << "it checks no times";
+}
+
 TEST(SimulateCommand, TakesOneKindOfTransfersAtATime) {
     const std::vector<std::string> order{"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4"};
     auto both = order;
