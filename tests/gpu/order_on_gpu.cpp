@@ -40,7 +40,7 @@ int run(const std::vector<std::string>& words) {
     const auto library = makeNcclPeers();
     const Rank self{std::stoi(words[2])};
     const auto end = Clock::now() + std::chrono::seconds(std::stoi(words[6]));
-    OrderOnPeers one{order, self, {*kind, {}}, std::stoll(words[5]), *library, *gpu.value(), {}, {}};
+    OrderOnPeers one{order, self, {*kind, {}}, std::stoll(words[5]), *library, *gpu.value(), {}, {}, {}};
     one.id_of = [&](std::size_t n) {
         const std::filesystem::path file = std::filesystem::path(words[3]) / fmt::format("id{}", n);
         if (self.value == 0) {
@@ -56,7 +56,13 @@ int run(const std::vector<std::string>& words) {
         std::ifstream in(file, std::ios::binary);
         return std::string(std::istreambuf_iterator(in), {});
     };
-    one.gives_up = [&](bool) { return Clock::now() > end; };
+    one.gives_up = [&] { return Clock::now() > end; };
+    one.await = [&](Accelerator::Event event) {
+        while (!gpu.value()->reached(event)) {
+            if (one.gives_up()) return false;
+        }
+        return true;
+    };
     const bool ended = one.run();
     std::puts(ended ? "ends" : "stands");
     std::fflush(stdout);

@@ -58,7 +58,7 @@ public:
 
     bool run() {
         for (auto& [number, line] : lines_) {
-            if (!await(false, [&] { return line.comm->ready(); })) return abandoned();
+            if (!awaitReady(*line.comm)) return abandoned();
         }
         const auto& actions = what_.order.actions[what_.self.index()];
         for (std::size_t i = 0; i < actions.size();) {
@@ -76,7 +76,7 @@ public:
         for (const auto& [number, line] : lines_)
             last.push_back(mark(line.stream));
         for (const Accelerator::Event event : last) {
-            if (!await(true, [&] { return what_.device.reached(event); })) return abandoned();
+            if (!what_.await(event)) return abandoned();
         }
         return true;
     }
@@ -92,9 +92,9 @@ private:
         return what_.communicators.of(payloadOf(end.kind), from, to, what_.order.order.pp);
     }
 
-    bool await(bool posted, const std::function<bool()>& over) const {
-        while (!over()) {
-            if (what_.gives_up(posted)) return false;
+    bool awaitReady(PeerComm& comm) const {
+        while (!comm.ready()) {
+            if (what_.gives_up()) return false;
         }
         return true;
     }
@@ -127,7 +127,7 @@ private:
         what_.library.endGroup();
         for (const Action& end : transfers) {
             Line& line = lines_.at(numberOf(what_.self, end));
-            if (!await(false, [&] { return line.comm->ready(); })) return false;
+            if (!awaitReady(*line.comm)) return false;
             (isSend(end.kind) ? sends_ : receives_)[pieceOf(end)] = mark(line.stream);
         }
         return true;

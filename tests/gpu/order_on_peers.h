@@ -21,10 +21,12 @@ struct OrderOnPeers {
     Accelerator& device;
     /// The id of the n-th communicator, equal on all ranks; every rank is a member of each.
     std::function<std::string(std::size_t n)> id_of;
-    /// Called while the rank waits, with true once it has posted all actions. Returns true to give up.
-    std::function<bool(bool posted)> gives_up;
+    /// Called while communicators are joined and calls are posted; returns true to give up.
+    std::function<bool()> gives_up;
+    /// Called once all actions are posted. Waits for the event, and returns false if it will not be reached.
+    std::function<bool(Accelerator::Event)> await;
 
-    /// Returns true if all actions end, and false if gives_up() did. Communicators are aborted in that case.
+    /// Returns true if all actions end, and false if the rank gave up. Communicators are aborted in that case.
     [[nodiscard]] bool run();
 };
 

@@ -11,42 +11,49 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime::test {
 namespace {
 
 bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
-    constexpr int kPolls = 50; // one is enough for what can go on
     EmulatedDevice device(7);
-    device.fed_by_others = true;
     EmulatedPeers peers(device);
-    std::vector<std::string> ids;
-    for (int i = 0; i < lowered.order.pp * lowered.order.pp + 1; ++i)
-        ids.push_back(peers.makeId());
     const int ranks = lowered.order.pp;
-    std::atomic<int> posted = 0;
+    std::vector<std::string> ids;
+    for (int i = 0; i < ranks * ranks; ++i)
+        ids.push_back(peers.makeId());
+    std::barrier posted(ranks);
+    std::barrier tried(ranks); // whoever gives up first releases what others wait for
     std::atomic<int> done = 0;
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
-            bool counted = false;
-            int polls = 0;
-            OrderOnPeers order{lowered, Rank{rank}, {kind, {}}, 64, peers, device, {}, {}};
+            bool first = true;
+            OrderOnPeers order{lowered, Rank{rank}, {kind, {}}, 64, peers, device, {}, {}, {}};
             order.id_of = [&](std::size_t n) { return ids.at(n); };
-            order.gives_up = [&](bool all) {
-                if (all && !counted) {
-                    counted = true;
-                    ++posted;
-                }
+            order.gives_up = [] {
                 std::this_thread::yield();
-                return posted == ranks && ++polls > kPolls;
+                return false;
             };
-            const bool ended = order.run();
-            if (!counted) ++posted;
-            if (ended) ++done;
+            order.await = [&](Accelerator::Event event) {
+                if (std::exchange(first, false)) posted.arrive_and_wait();
+                try {
+                    device.finish(event);
+                } catch (const std::logic_error&) { // the device says that it cannot go on
+                    tried.arrive_and_wait();
+                    return false;
+                }
+                return true;
+            };
+            if (!order.run()) return;
+            ++done;
+            tried.arrive_and_wait();
         });
     }
     threads.clear();
