@@ -56,10 +56,10 @@ int run(const std::vector<std::string>& words) {
         std::ifstream in(file, std::ios::binary);
         return std::string(std::istreambuf_iterator(in), {});
     };
-    one.gives_up = [&] { return Clock::now() > end; };
+    one.stops = [&] { return Clock::now() > end; };
     one.await = [&](Accelerator::Event event) {
         while (!gpu.value()->reached(event)) {
-            if (one.gives_up()) return false;
+            if (one.stops()) return false;
         }
         return true;
     };

@@ -94,7 +94,7 @@ private:
 
     bool awaitReady(PeerComm& comm) const {
         while (!comm.ready()) {
-            if (what_.gives_up()) return false;
+            if (what_.stops()) return false;
         }
         return true;
     }
@@ -110,11 +110,10 @@ private:
         return events_.back();
     }
 
-    /// Sends and receives of one call.
+    /// Sends and receives of one call. Also receives wait for all earlier ops, as in PyTorch.
     bool post(std::span<const Action> transfers) {
-        for (const Action& end : transfers) {
-            if (isSend(end.kind)) what_.device.wait(lines_.at(numberOf(what_.self, end)).stream, mark(compute_));
-        }
+        for (const Action& end : transfers)
+            what_.device.wait(lines_.at(numberOf(what_.self, end)).stream, mark(compute_));
         what_.library.beginGroup();
         for (const Action& end : transfers) {
             const auto [from, to] = endsOf(what_.order.order, what_.self, end);

@@ -11,7 +11,7 @@
 namespace bubblescope::runtime::test {
 
 /// Performs one rank's actions of an order on a device and through communicators, as a framework would: every
-/// communicator has a stream, ops wait for what they receive, sends for their op. Ops compute nothing.
+/// communicator has a stream, ops wait for what they receive, and transfers for earlier ops. Ops compute nothing.
 struct OrderOnPeers {
     const LoweredSchedule& order;
     Rank self;
@@ -21,12 +21,12 @@ struct OrderOnPeers {
     Accelerator& device;
     /// The id of the n-th communicator, equal on all ranks; every rank is a member of each.
     std::function<std::string(std::size_t n)> id_of;
-    /// Called while communicators are joined and calls are posted; returns true to give up.
-    std::function<bool()> gives_up;
+    /// Called repeatedly while communicators are joined and calls are posted; if true, the rank stops.
+    std::function<bool()> stops;
     /// Called once all actions are posted. Waits for the event, and returns false if it will not be reached.
     std::function<bool(Accelerator::Event)> await;
 
-    /// Returns true if all actions end, and false if the rank gave up. Communicators are aborted in that case.
+    /// Returns true if all actions end, and false if the rank stopped earlier. Communicators are aborted in that case.
     [[nodiscard]] bool run();
 };
 

@@ -29,7 +29,7 @@ bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
     for (int i = 0; i < ranks * ranks; ++i)
         ids.push_back(peers.makeId());
     std::barrier posted(ranks);
-    std::barrier tried(ranks); // whoever gives up first releases what others wait for
+    std::barrier tried(ranks); // aborting a rank releases transfers that others wait for
     std::atomic<int> done = 0;
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -37,7 +37,7 @@ bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
             bool first = true;
             OrderOnPeers order{lowered, Rank{rank}, {kind, {}}, 64, peers, device, {}, {}, {}};
             order.id_of = [&](std::size_t n) { return ids.at(n); };
-            order.gives_up = [] {
+            order.stops = [] {
                 std::this_thread::yield();
                 return false;
             };
@@ -45,7 +45,7 @@ bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
                 if (std::exchange(first, false)) posted.arrive_and_wait();
                 try {
                     device.finish(event);
-                } catch (const std::logic_error&) { // the device says that it cannot go on
+                } catch (const std::logic_error&) { // nothing on the device can continue
                     tried.arrive_and_wait();
                     return false;
                 }
