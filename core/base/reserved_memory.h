@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// Begins the names of counters of a device's reserved memory: the bytes that a process has allocated from CUDA and not
-/// released. PyTorch's caching allocator keeps released tensors' memory reserved, so more is reserved than in use.
+/// Prefix of counter names for reserved memory: the bytes that a process has allocated from CUDA and not yet released.
+/// PyTorch's caching allocator keeps released tensors' memory, so reserved memory can exceed memory in use.
 inline constexpr std::string_view kReservedMemory = "reserved memory";
 
 /// "reserved memory", or "reserved memory (device 1)".

@@ -7,12 +7,12 @@
 
 namespace bubblescope {
 
-/// A rank's compute while pending receives take a share of it, and the op that runs there. With n pending receives, the
+/// The op that runs on a rank while pending receives slow it down. With n pending receives, the
 /// op runs at 100 - min(n · share, kMostTaken) percent of its speed. Its remaining work is counted in hundredths of a
 /// nanosecond at full speed, so no time is rounded until the op ends, at the next nanosecond. Times must not decrease.
 class SharedCompute {
 public:
-    /// Something is left to the op, so that it ends even if a receive waits for it.
+    /// At least 1 % is left to the op, so that it ends even if a receive depends on it.
     static constexpr std::int64_t kMostTaken = 99;
     static constexpr std::int64_t kWhole = 100;
 

@@ -61,7 +61,7 @@ struct Pipeline {
 struct PlanStep {
     std::shared_ptr<const Schedule> schedule;
     StepTimeline timeline;
-    MemoryModel memory; ///< `other` is the memory that plans leave free, so that the peak is that of the plan
+    MemoryModel memory; ///< `other` includes the memory that plans reserve, so that peaks match the plan's
 
     /// Memory of each rank over the step, by rank; see memoryCurve().
     [[nodiscard]] std::vector<std::vector<MemoryPoint>> memoryCurves() const;

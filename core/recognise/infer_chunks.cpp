@@ -120,7 +120,7 @@ void inferChunks(FoundOps& found, const std::string& where, DiagnosticLog& log) 
             if (step.size() == ranks && forwardsOf(step) == forwards) takeNumbers(step, *schedule);
         }
         log.add("inferred", where,
-                say("names do not contain chunks; {} chunks per rank are inferred from the order of {}", vpp,
+                say("names do not contain chunks; inferred {} chunks per rank, because the order matches {}", vpp,
                     schedule->name));
         const auto transfers = static_cast<std::int64_t>(found.comm.size());
         if (transfers > 0) log.add("unassigned-transfer", where, say("skipped transfers without a chunk"), transfers);

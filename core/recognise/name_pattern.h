@@ -40,7 +40,7 @@ enum class RuleField : std::uint8_t {
     ReplicaId,
     SequenceId,
     TensorRank,
-    LayerId ///< not used: ops consist of their layers
+    LayerId ///< matched but ignored: an op spans its layers
 };
 inline constexpr std::array<std::string_view, 10> kRuleFieldNames{
     "kind", "microbatch", "chunk", "stage", "step", "rank", "replica", "sequence", "tensor_rank", "layer"};

@@ -29,7 +29,7 @@ public:
         : file_(file), clocks_(clocks), window_(window), counts_(counts), names_(std::move(call_name)) {}
 
     void write(const cupti::OwnedActivity& activity);
-    /// Writes how the reserved memory changed, except for the latest time, whose allocations may still arrive.
+    /// Writes changes of reserved memory, except for the last two seconds, because earlier records may still arrive.
     void settle(TimeNs now);
     /// Writes the remaining changes.
     void finish() { settle(TimeNs::max()); }

@@ -1,5 +1,5 @@
 // order_on_gpu FILE RANK FOLDER COMMUNICATORS BYTES SECONDS: performs one rank of an order with NCCL, on the first GPU.
-// All ranks run at the same time and find each other through FOLDER. Prints "ends" (exit code 0), or "stands" (3) if
+// All ranks run at the same time and find each other through FOLDER. Prints "ends" (exit code 0), or "hangs" (3) if
 // the order has not ended after SECONDS.
 
 #include "core/schedule/schedule_files.h"
@@ -50,7 +50,7 @@ int run(const std::vector<std::string>& words) {
             return id;
         }
         while (!std::filesystem::exists(file)) {
-            if (Clock::now() > end) throw std::runtime_error("rank 0 did not come");
+            if (Clock::now() > end) throw std::runtime_error("rank 0 did not publish its id in time");
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         std::ifstream in(file, std::ios::binary);
@@ -64,9 +64,9 @@ int run(const std::vector<std::string>& words) {
         return true;
     };
     const bool ended = one.run();
-    std::puts(ended ? "ends" : "stands");
+    std::puts(ended ? "ends" : "hangs");
     std::fflush(stdout);
-    ::_exit(ended ? 0 : 3); // without waiting for what stands
+    ::_exit(ended ? 0 : 3); // without waiting for what hangs
 }
 
 } // namespace

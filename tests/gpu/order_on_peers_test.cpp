@@ -1,4 +1,4 @@
-// Orders with their sends and receives on emulated communicators: they stand still exactly where the verdict says so.
+// Orders with their sends and receives on emulated communicators: they hang exactly where the verdict says so.
 
 #include "tests/gpu/order_on_peers.h"
 
@@ -61,16 +61,20 @@ bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
 }
 
 void expectTheVerdict(const LoweredSchedule& lowered, const std::string& name) {
+    int compared = 0;
     for (const CommunicatorKind kind :
          {CommunicatorKind::One, CommunicatorKind::Direction, CommunicatorKind::Edge, CommunicatorKind::Pair}) {
         QueueModel queues;
         queues.communicators.kind = kind;
+        if (!wrongPairings(lowered, queues.communicators).empty()) continue; // those pass, with the wrong data
+        ++compared;
         EXPECT_EQ(finishes(lowered, kind), !hangVerdict(lowered, queues).hangs())
             << name << ", " << communicatorKindName(kind);
     }
+    EXPECT_GT(compared, 1) << name;
 }
 
-TEST(OrderOnPeers, StandsWhereReportedHangsStand) {
+TEST(OrderOnPeers, HangsWhereReported) {
     for (const char* const file : {"hang-both-send.csv", "hang-ring.csv"}) {
         const auto lowered = readLoweredFile(std::string(BUBBLESCOPE_EXAMPLES "/") + file);
         ASSERT_TRUE(lowered.ok()) << lowered.error().text();
@@ -78,7 +82,7 @@ TEST(OrderOnPeers, StandsWhereReportedHangsStand) {
     }
 }
 
-TEST(OrderOnPeers, StandsWhereTheVerdictSaysSo) {
+TEST(OrderOnPeers, HangsWhereTheVerdictSaysSo) {
     for (const ScheduleSpec& spec : {ScheduleSpec{"1f1b", "", 2, 4, 1}, ScheduleSpec{"interleaved", "", 2, 4, 2},
                                      ScheduleSpec{"zb-v", "", 2, 4, 2}, ScheduleSpec{"looped-bfs", "", 3, 4, 2}}) {
         for (const bool deferred : {false, true}) {

@@ -359,8 +359,8 @@ bool Reader::readMemory() {
                                 static_cast<double>(change->bytes));
         } else if (event.is_on_device && event.address != 0) {
             log_.add("unmatched-release", say("{}, table {}", where_, kMemory),
-                     say("skipped releases of memory that was allocated before the recording; the memory in use was "
-                         "larger than shown"));
+                     say("skipped releases of memory without a recorded allocation; more memory was reserved than "
+                         "shown"));
         }
     }
     return true;

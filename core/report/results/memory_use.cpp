@@ -65,7 +65,7 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     section.add(std::move(table));
     if (std::ranges::any_of(use.ranks, &RankMemoryUse::reserved))
         section.line(
-            "This is memory reserved from CUDA, including unused memory that PyTorch's caching allocator keeps.");
+            "Peaks are memory reserved from CUDA, including unused memory in the framework's cache.");
     if (use.line) {
         section.line(fmt::format("Each forward whose activations are held takes {}; everything else takes {}. Peaks "
                                  "deviate from this by at most {}.",

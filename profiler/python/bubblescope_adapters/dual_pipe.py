@@ -1,6 +1,6 @@
 """Adapter for DeepSeek's `dualpipe` package, and the parts that its copy in PaddlePaddle shares.
 
-A rank has two phases: with DualPipeV, the two chunks of a model; with DualPipe, one stage of each of two models, whose
+A rank has two phases: with DualPipeV, the two chunks of a model; with DualPipe, one stage of each of two copies, whose
 micro-batches go in opposite directions. Counters contain the next micro-batch of each phase. Weight gradients run in the
 order in which they were deferred."""
 
@@ -116,7 +116,7 @@ def _stage_of_v(pipeline, phase):
 
 
 def _stage_of_both(pipeline, phase):
-    """DualPipe's phase 0 goes away from the end of the ranks that is closer. Stages of the two models alternate."""
+    """DualPipe's phase 0 goes away from the end of the ranks that is closer. Stages of the two copies alternate."""
     way = phase ^ int(pipeline.is_in_second_half)
     place = pipeline.rank if way == 0 else pipeline.num_ranks - 1 - pipeline.rank
     return 2 * place + way, way
