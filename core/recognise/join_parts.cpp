@@ -19,7 +19,11 @@ void PartJoiner::add(const RuleMatch& range, RulePart part, std::span<const OpKi
     const auto forward = find(true);
     const auto backward = find(false);
     if (call_ && !belongs(*call_, part, forward.has_value(), backward.has_value())) finish();
-    if (!call_) call_.emplace().range = range;
+    if (!call_) {
+        Call call;
+        call.range = range;
+        call_ = call;
+    }
     call_->range.end = std::max(call_->range.end, range.end);
     if (forward) call_->forward = forward;
     if (backward) call_->backward = backward;
