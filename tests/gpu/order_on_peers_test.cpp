@@ -60,7 +60,8 @@ bool finishes(const LoweredSchedule& lowered, CommunicatorKind kind) {
     return done == ranks;
 }
 
-void expectTheVerdict(const LoweredSchedule& lowered, const std::string& name) {
+/// Returns the number of comparisons.
+int expectTheVerdict(const LoweredSchedule& lowered, const std::string& name) {
     int compared = 0;
     for (const CommunicatorKind kind :
          {CommunicatorKind::One, CommunicatorKind::Direction, CommunicatorKind::Edge, CommunicatorKind::Pair}) {
@@ -71,18 +72,19 @@ void expectTheVerdict(const LoweredSchedule& lowered, const std::string& name) {
         EXPECT_EQ(finishes(lowered, kind), !hangVerdict(lowered, queues).hangs())
             << name << ", " << communicatorKindName(kind);
     }
-    EXPECT_GT(compared, 1) << name;
+    return compared;
 }
 
 TEST(OrderOnPeers, HangsWhereReported) {
     for (const char* const file : {"hang-both-send.csv", "hang-ring.csv"}) {
         const auto lowered = readLoweredFile(std::string(BUBBLESCOPE_EXAMPLES "/") + file);
         ASSERT_TRUE(lowered.ok()) << lowered.error().text();
-        expectTheVerdict(lowered.value(), file);
+        EXPECT_GT(expectTheVerdict(lowered.value(), file), 2) << file;
     }
 }
 
 TEST(OrderOnPeers, HangsWhereTheVerdictSaysSo) {
+    int compared = 0;
     for (const ScheduleSpec& spec : {ScheduleSpec{"1f1b", "", 2, 4, 1}, ScheduleSpec{"interleaved", "", 2, 4, 2},
                                      ScheduleSpec{"zb-v", "", 2, 4, 2}, ScheduleSpec{"looped-bfs", "", 3, 4, 2}}) {
         for (const bool deferred : {false, true}) {
@@ -90,9 +92,10 @@ TEST(OrderOnPeers, HangsWhereTheVerdictSaysSo) {
             options.defer_pp_recv = deferred;
             const auto lowered = lowerAsTorch(makeSchedule(spec).value(), options);
             ASSERT_TRUE(lowered.ok()) << lowered.error().text();
-            expectTheVerdict(lowered.value(), spec.name + (deferred ? ", deferred" : ""));
+            compared += expectTheVerdict(lowered.value(), spec.name + (deferred ? ", deferred" : ""));
         }
     }
+    EXPECT_GT(compared, 20);
 }
 
 } // namespace
