@@ -110,13 +110,23 @@ std::optional<fs::path> CopyFinder::copyOf(TraceBuilder& builder) {
     const Known own{file.path,       withoutPacking(file.path), file.rank ? file.rank : file.named_rank,
                     file.named_rank, file.world_size,           builder.sliceCount(),
                     printOf(builder)};
-    const auto same = std::ranges::find_if(known_, [&](const Known& other) {
+    const auto isCopyOf = [&own](const Known& other) {
         if (other.unpacked == own.unpacked) return own.slices <= other.slices;
         const bool equal = other.slices == own.slices && other.print == own.print && own.slices > 0;
         return equal && own.rank && own.rank == other.rank && own.named_rank == other.named_rank &&
                own.world_size == other.world_size;
-    });
-    if (same != known_.end()) return same->path;
+    };
+    std::optional<std::size_t> first;
+    const auto search = [&](const auto& index, const auto& key) {
+        for (auto [at, end] = index.equal_range(key); at != end; ++at) {
+            if (isCopyOf(known_[at->second])) first = std::min(first.value_or(at->second), at->second);
+        }
+    };
+    search(by_name_, own.unpacked.string());
+    search(by_print_, own.print);
+    if (first) return known_[*first].path;
+    by_name_.emplace(own.unpacked.string(), known_.size());
+    by_print_.emplace(own.print, known_.size());
     known_.push_back(own);
     return std::nullopt;
 }

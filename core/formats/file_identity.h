@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 // Identifies the files of a trace with several files: ranks, contradictory ranks, copies.
@@ -41,6 +42,9 @@ private:
         std::uint64_t print = 0;
     };
     std::vector<Known> known_;
+    // Indices in `known_`, by what copies may have in common.
+    std::unordered_multimap<std::string, std::size_t> by_name_;
+    std::unordered_multimap<std::uint64_t, std::size_t> by_print_;
 };
 
 } // namespace bubblescope

@@ -9,8 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -33,15 +39,71 @@ struct FillPiece {
 
 using RankPieces = std::vector<FillPiece>;
 
+/// A rank's pieces that have not run yet. Bubbles must be passed in order, so that all of them together take as long as
+/// the pieces that wait or run, not as long as all pieces for each bubble.
+class OpenPieces {
+public:
+    explicit OpenPieces(RankPieces pieces) : later_(std::move(pieces)) {
+        std::ranges::stable_sort(later_, std::greater(), &FillPiece::first);
+    }
+
+    /// Makes pieces available that may run before `op`, and drops those that should have run earlier.
+    void passTo(std::size_t op) {
+        while (!later_.empty() && later_.back().first <= op) {
+            const FillPiece& piece = later_.back();
+            available_.emplace(piece.last, piece);
+            held_ += piece.bytes;
+            times_.insert(piece.time);
+            later_.pop_back();
+        }
+        while (!available_.empty() && available_.begin()->first < op)
+            remove(available_.begin());
+    }
+    /// Drops the available pieces whose tensors do not fit beside those of more urgent ones. Returns the bytes of the
+    /// last one dropped.
+    std::optional<std::int64_t> dropAbove(std::int64_t limit) {
+        std::optional<std::int64_t> dropped;
+        std::int64_t held = 0;
+        for (auto at = available_.begin(); held_ > limit && at != available_.end();) {
+            const std::int64_t bytes = at->second.bytes;
+            const bool fits = bytes == 0 || held + bytes <= limit;
+            if (fits) {
+                held += bytes;
+                ++at;
+            } else {
+                dropped = bytes;
+                at = remove(at);
+            }
+        }
+        return dropped;
+    }
+    /// Offers the available pieces to `runs`, the most urgent first, while the shortest of them is `shortEnough`;
+    /// removes those for which it returns true.
+    template <class ShortEnough, class Runs>
+    void offer(const ShortEnough& shortEnough, const Runs& runs) {
+        for (auto at = available_.begin(); at != available_.end() && shortEnough(*times_.begin());)
+            at = runs(at->second) ? remove(at) : std::next(at);
+    }
+
+private:
+    using Available = std::multimap<std::size_t, FillPiece>; ///< by the last op before which they may run
+
+    Available::iterator remove(Available::iterator at) {
+        held_ -= at->second.bytes;
+        times_.erase(times_.find(at->second.time));
+        return available_.erase(at);
+    }
+
+    RankPieces later_; ///< the next one is at the end
+    Available available_;
+    std::multiset<TimeNs> times_; ///< of the available pieces
+    std::int64_t held_ = 0;       ///< their bytes
+};
+
 bool sameOrder(const StepTimeline& a, const StepTimeline& b) {
     return std::ranges::equal(a.ranks, b.ranks, [](const auto& left, const auto& right) {
         return std::ranges::equal(left, right, {}, &TimelineOp::op, &TimelineOp::op);
     });
-}
-
-bool isBackwardOf(const Op& op, const Op& forward) {
-    return (op.kind == OpKind::Backward || op.kind == OpKind::BackwardInput) && op.microbatch == forward.microbatch &&
-           op.chunk == forward.chunk && op.sequence == forward.sequence;
 }
 
 TimeNs fillPart(TimeNs time, double share) {
@@ -96,10 +158,10 @@ private:
                 if (sum <= 0) continue;
                 const TimeNs end = next < ops.size() ? ops[next].start : typical_.end;
                 FillBubble bubble{.rank = rank, .next_op = next};
-                const auto here = std::ranges::find_if(
-                    found[r], [&](const Bubble& each) { return each.start < end && end <= each.end; });
-                if (here != found[r].end()) bubble.position = here->position;
-                bubble.start = (here != found[r].end() ? here->start : end) - typical_.begin;
+                const auto here = std::ranges::lower_bound(found[r], end, {}, &Bubble::end);
+                const bool is_found = here != found[r].end() && here->start < end;
+                if (is_found) bubble.position = here->position;
+                bubble.start = (is_found ? here->start : end) - typical_.begin;
                 bubble.mean = TimeNs{std::llround(sum / static_cast<double>(lengths.size()))};
                 bubble.sure = TimeNs{std::llround(statistics::quantile(lengths, kSureShare))};
                 if (options_.memory) bubble.free_bytes = freeIn(curve, bubble.start + typical_.begin, end);
@@ -162,13 +224,17 @@ private:
     [[nodiscard]] RankPieces forwardsAgain(std::size_t rank) const {
         RankPieces pieces;
         const auto& ops = typical_.ranks[rank];
+        const auto nameOf = [](const Op& op) { return std::tuple(op.microbatch, op.chunk, op.sequence); };
+        std::map<std::tuple<Microbatch, Chunk, std::int16_t>, std::size_t> backwards;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i].op;
-            if (op.kind != OpKind::Forward) continue;
-            const auto backward =
-                std::ranges::find_if(ops, [&op](const TimelineOp& other) { return isBackwardOf(other.op, op); });
-            pieces.push_back(
-                {.time = opTime(rank, i), .first = i + 1, .last = static_cast<std::size_t>(backward - ops.begin())});
+            if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardInput) backwards.emplace(nameOf(op), i);
+        }
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (ops[i].op.kind != OpKind::Forward) continue;
+            const auto backward = backwards.find(nameOf(ops[i].op));
+            const std::size_t last = backward == backwards.end() ? ops.size() : backward->second;
+            pieces.push_back({.time = opTime(rank, i), .first = i + 1, .last = last});
         }
         return pieces;
     }
@@ -227,13 +293,14 @@ private:
     bool placePieces(FilledWork& work, FillChanges& changes) {
         TimeNs least_done = TimeNs::max(); // minimum over the ranks
         for (std::size_t r = 0; r < typical_.ranks.size(); ++r) {
-            RankPieces open = piecesOf(work.kind, r);
-            work.offered += static_cast<std::int64_t>(open.size());
+            RankPieces pieces = piecesOf(work.kind, r);
+            work.offered += static_cast<std::int64_t>(pieces.size());
             TimeNs done{0};
-            for (const FillPiece& piece : open) {
+            for (const FillPiece& piece : pieces) {
                 work.offered_time += piece.time;
                 least_piece_ = std::min(least_piece_, piece.time);
             }
+            OpenPieces open(std::move(pieces));
             for (std::size_t b = 0; b < study_.bubbles.size(); ++b) {
                 if (study_.bubbles[b].rank == Rank{r}) done += fillOne(work, b, open, changes);
             }
@@ -247,26 +314,18 @@ private:
     }
 
     /// Fills one bubble, most urgent pieces first. Returns the time placed.
-    TimeNs fillOne(FilledWork& work, std::size_t index, RankPieces& open, FillChanges& changes) {
+    TimeNs fillOne(FilledWork& work, std::size_t index, OpenPieces& open, FillChanges& changes) {
         const FillBubble& bubble = study_.bubbles[index];
         const std::size_t r = bubble.rank.index();
-        std::erase_if(open, [&](const FillPiece& piece) { return piece.last < bubble.next_op; });
+        open.passTo(bubble.next_op);
         // Deferred work keeps tensors in memory until it has run. Work whose tensors do not fit is not deferred.
-        std::int64_t held = 0;
-        std::erase_if(open, [&](const FillPiece& piece) {
-            if (piece.first > bubble.next_op || piece.bytes == 0) return false;
-            const bool fits = held + piece.bytes <= spare_[r];
-            if (fits)
-                held += piece.bytes;
-            else
-                short_of_memory_ = ShortOfMemory{bubble.rank, spare_[r], piece.bytes};
-            return !fits;
-        });
-        std::ranges::stable_sort(open, {}, &FillPiece::last);
+        if (const auto dropped = open.dropAbove(spare_[r]))
+            short_of_memory_ = ShortOfMemory{bubble.rank, spare_[r], *dropped};
         TimeNs left = bubble.sure;
         FilledBubble filled{.bubble = index};
-        std::erase_if(open, [&](const FillPiece& piece) {
-            if (piece.first > bubble.next_op || needed(piece.time) > left) return false;
+        const auto fits = [&](TimeNs time) { return needed(time) <= left; };
+        open.offer(fits, [&](const FillPiece& piece) {
+            if (!fits(piece.time)) return false;
             left -= needed(piece.time);
             filled.time += piece.time;
             ++filled.pieces;
