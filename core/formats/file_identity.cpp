@@ -107,27 +107,21 @@ void settleRanks(TraceBuilder& builder, DiagnosticLog& log) {
 std::optional<fs::path> CopyFinder::copyOf(TraceBuilder& builder) {
     if (builder.fileCount() != 1) return std::nullopt;
     const TraceFile& file = builder.file(0);
-    const Known own{file.path,       withoutPacking(file.path), file.rank ? file.rank : file.named_rank,
-                    file.named_rank, file.world_size,           builder.sliceCount(),
-                    printOf(builder)};
-    const auto isCopyOf = [&own](const Known& other) {
-        if (other.unpacked == own.unpacked) return own.slices <= other.slices;
-        const bool equal = other.slices == own.slices && other.print == own.print && own.slices > 0;
-        return equal && own.rank && own.rank == other.rank && own.named_rank == other.named_rank &&
-               own.world_size == other.world_size;
-    };
+    const std::string name = withoutPacking(file.path).string();
+    const std::size_t slices = builder.sliceCount();
+    const auto rank = file.rank ? file.rank : file.named_rank;
+    const Content content{slices, printOf(builder), rank, file.named_rank, file.world_size};
+    const bool is_comparable = slices > 0 && rank;
     std::optional<std::size_t> first;
-    const auto search = [&](const auto& index, const auto& key) {
-        for (auto [at, end] = index.equal_range(key); at != end; ++at) {
-            if (isCopyOf(known_[at->second])) first = std::min(first.value_or(at->second), at->second);
-        }
-    };
-    search(by_name_, own.unpacked.string());
-    search(by_print_, own.print);
+    const auto take = [&first](std::size_t index) { first = std::min(first.value_or(index), index); };
+    for (auto [at, end] = by_name_.equal_range(name); at != end; ++at) {
+        if (slices <= known_[at->second].slices) take(at->second);
+    }
+    if (const auto equal = by_content_.find(content); is_comparable && equal != by_content_.end()) take(equal->second);
     if (first) return known_[*first].path;
-    by_name_.emplace(own.unpacked.string(), known_.size());
-    by_print_.emplace(own.print, known_.size());
-    known_.push_back(own);
+    by_name_.emplace(name, known_.size());
+    if (is_comparable) by_content_.emplace(content, known_.size());
+    known_.push_back({file.path, slices});
     return std::nullopt;
 }
 

@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 // Identifies the files of a trace with several files: ranks, contradictory ranks, copies.
@@ -34,17 +35,15 @@ public:
 private:
     struct Known {
         std::filesystem::path path;
-        std::filesystem::path unpacked; ///< path without the compression extension
-        std::optional<std::int32_t> rank;
-        std::optional<std::int32_t> named_rank;
-        std::optional<std::int32_t> world_size;
         std::size_t slices = 0;
-        std::uint64_t print = 0;
     };
     std::vector<Known> known_;
-    // Indices in `known_`, by what copies may have in common.
-    std::unordered_multimap<std::string, std::size_t> by_name_;
-    std::unordered_multimap<std::uint64_t, std::size_t> by_print_;
+    /// Number and print of the slices, rank, rank in the name, and world size.
+    using Content = std::tuple<std::size_t, std::uint64_t, std::optional<std::int32_t>, std::optional<std::int32_t>,
+                               std::optional<std::int32_t>>;
+    // Indices in `known_`, by what copies have in common.
+    std::multimap<std::string, std::size_t> by_name_; ///< path without the compression extension
+    std::map<Content, std::size_t> by_content_;       ///< the first file of each content
 };
 
 } // namespace bubblescope
