@@ -216,8 +216,9 @@ struct Growth {
 Growth measureGrowth(const Case& tried, std::size_t factor) {
     // Other programs share the processor and its caches: in short times that decides.
     constexpr double kLeastSeconds = 0.4;
-    constexpr double kLeastMegabytes = 40; // below it, whether files are mapped decides
-    constexpr int kTries = 4;              // the least counts, because others use this machine too
+    // Below it, whether files are mapped decides, and in large inputs, when a buffer doubles.
+    const double least_megabytes = factor > 1 ? 100 : 40;
+    constexpr int kTries = 4; // the least counts, because others use this machine too
     Growth found;
     for (int tries = 0; tries < kTries; ++tries) {
         for (std::size_t i = 0; i < 3; ++i) {
@@ -228,7 +229,7 @@ Growth measureGrowth(const Case& tried, std::size_t factor) {
         }
         const auto& [one, two, four] = found.costs;
         found.time = growth(one.seconds, two.seconds, four.seconds, kLeastSeconds);
-        found.memory = growth(one.megabytes, two.megabytes, four.megabytes, kLeastMegabytes);
+        found.memory = growth(one.megabytes, two.megabytes, four.megabytes, least_megabytes);
         if (found.time < kMost && found.memory < kMost) break;
     }
     return found;
