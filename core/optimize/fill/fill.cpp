@@ -59,8 +59,8 @@ public:
         while (!available_.empty() && available_.begin()->first < op)
             remove(available_.begin());
     }
-    /// Drops the available pieces whose tensors do not fit in addition to those of more urgent ones. Returns the bytes of the
-    /// last one dropped.
+    /// Drops available pieces whose tensors do not fit in addition to those of more urgent ones. Returns the bytes of
+    /// the last one dropped.
     std::optional<std::int64_t> dropAbove(std::int64_t limit) {
         std::optional<std::int64_t> dropped;
         std::int64_t held = 0;
