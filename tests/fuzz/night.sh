@@ -30,7 +30,9 @@ export -f one
 export here counts logs
 
 rm -f "$logs/broke"
-end=$((SECONDS + minutes * 60)) turn=60
+end=$((SECONDS + minutes * 60)) turn=$((minutes * 60 * $(nproc) / $#)) # in a short night, each has its turn
+((turn < 60)) || turn=60
+((turn > 0)) || turn=1
 while ((SECONDS < end)); do
     left=$((end - SECONDS))
     printf '%s\n' "$@" | xargs -P "$(nproc)" -I NAME bash -c "one NAME $((left < turn ? left : turn))"
