@@ -88,8 +88,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Low overhead: record only NVTX ranges, NCCL, and the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
-    command.addFlag("--memory", memory_,
-                    "Also record the memory reserved on each GPU over time (CUDA 11.2 or later)");
+    command.addFlag("--memory", memory_, "Also record the memory reserved on each GPU over time (CUDA 11.2 or later)");
     command.addFlag("--no-python", no_python_, "Do not hook into Python processes; ops then have no framework names");
     command.addFlag("--python-ranges", python_ranges_,
                     "Take ops from the job's own bubblescope_ranges calls, not from its framework");

@@ -77,7 +77,8 @@ bool Collector::start(Scope scope, std::string& notice, bool memory) {
     if (api_->enable(kind::kMemory))
         enabled_.push_back(kind::kMemory);
     else
-        notice += std::string(notice.empty() ? "" : "; ") + "memory is not recorded: CUPTI rejected it (CUDA 11.2 or later is required)";
+        notice += std::string(notice.empty() ? "" : "; ") +
+                  "memory is not recorded: CUPTI rejected it (CUDA 11.2 or later is required)";
     return true;
 }
 

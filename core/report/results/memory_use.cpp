@@ -64,8 +64,7 @@ Section memoryUseSection(const MemoryUse& use, Reader reader) {
     }
     section.add(std::move(table));
     if (std::ranges::any_of(use.ranks, &RankMemoryUse::reserved))
-        section.line(
-            "Peaks are memory reserved from CUDA, including unused memory in the framework's cache.");
+        section.line("Peaks are memory reserved from CUDA, including unused memory in the framework's cache.");
     if (use.line) {
         section.line(fmt::format("Each forward whose activations are held takes {}; everything else takes {}. Peaks "
                                  "deviate from this by at most {}.",
