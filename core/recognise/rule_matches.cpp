@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -221,7 +222,7 @@ private:
         switch (rule_.rank) {
         case RankSource::File: return raw_.rankOf(track.file);
         case RankSource::Process: return track.pid;
-        case RankSource::Thread: return track.tid - 1;
+        case RankSource::Thread: return std::max(track.tid, std::numeric_limits<std::int64_t>::min() + 1) - 1;
         case RankSource::Processes: { // numbered when all are known
             const auto label = labelOfProcess(trace_.text(track.process_name));
             return label ? label->rank.value_or(kNoRank) : kNoRank;
