@@ -36,7 +36,7 @@ struct MemoryUse {
     /// Least-squares fit. None if there are fewer than three ranks, if all ranks store the activations of the same
     /// number of forwards, or if memory does not grow with their number.
     std::optional<MemoryLine> line;
-    /// Peak bytes per file of the run, except for reserved memory; empty if there are no memory counters.
+    /// Peak bytes per file of the run, excluding reserved memory; empty without memory counters.
     std::vector<std::optional<double>> peaks;
 };
 

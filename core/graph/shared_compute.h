@@ -7,9 +7,9 @@
 
 namespace bubblescope {
 
-/// The op that runs on a rank while pending receives slow it down. With n pending receives, the
-/// op runs at 100 - min(n · share, kMostTaken) percent of its speed. Its remaining work is counted in hundredths of a
-/// nanosecond at full speed, so no time is rounded until the op ends, at the next nanosecond. Times must not decrease.
+/// The op that runs on a rank while pending receives slow it down. With n pending receives, the op runs at
+/// 100 - min(n · share, kMostTaken) percent of its speed. Its remaining work is counted in hundredths of a nanosecond
+/// at full speed, so no time is rounded until the op ends, at the next nanosecond. Times must not decrease.
 class SharedCompute {
 public:
     /// At least 1 % is left to the op, so that it ends even if a receive depends on it.

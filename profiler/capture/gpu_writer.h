@@ -59,8 +59,8 @@ private:
     perfetto::CaptureCounts& counts_;
     cupti::ActivityNames names_;
     std::map<RowKey, Lanes> rows_;
-    std::multimap<TimeNs, cupti::Activity>
-        memory_changes_; ///< not yet applied; a release may arrive before its allocation
+    /// Not yet applied; a release may arrive before its allocation.
+    std::multimap<TimeNs, cupti::Activity> memory_changes_;
     ReservedMemory reserved_;
     std::map<std::int64_t, Counter> counters_; ///< of reserved memory, by device
     TimeNs settled_{TimeNs::min()};            ///< latest time up to which changes were applied
