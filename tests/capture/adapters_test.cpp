@@ -182,7 +182,9 @@ TEST_F(Adapters, CombinedForwardsAndBackwardsArePairs) {
         EXPECT_EQ(analysis["schedule"]["called"], called);
         EXPECT_EQ(analysis["schedule"]["pp"], ranks);
         ASSERT_EQ(analysis["steps"].size(), 2U);
-        if (loss > 0) EXPECT_EQ(analysis["steps"][0]["loss"], loss);
+        if (loss > 0) {
+            EXPECT_EQ(analysis["steps"][0]["loss"], loss);
+        }
         std::filesystem::remove_all(dir());
     }
 }
