@@ -218,6 +218,7 @@ Status checkConfig(const RunConfig& config) {
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
+    BUBBLESCOPE_TRY(rejectEncoders(config.schedule.placement, "a run of one model"));
     if (StageWays::of(config.schedule).copies() > 1)
         return inputError({}, "the schedule has copies of a second, smaller model, but a run trains one model",
                           "use an order for one model");

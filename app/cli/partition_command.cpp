@@ -143,6 +143,7 @@ Status checkRule(const PartitionArguments& options) {
                                     : spec.memory_limit != 0             ? "--memory-limit"
                                     : spec.sequence_slices != 1          ? "--sequence-slices"
                                     : !schedule.activation_sizes.empty() ? "--activation-sizes"
+                                    : spec.encoders.ranks() != 0         ? "--encoders"
                                                                          : "";
     if (!unused.empty())
         return usageError(fmt::format("{} has no effect on a split by rule", unused),

@@ -133,6 +133,18 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .excludes(file)
         .group(group)
         .rare();
+    inputs
+        .add(
+            Field("encoders"), parseEncoders,
+            [](ScheduleRequest& into, const EncoderRequest& encoders) {
+                into.spec.encoders = encoders.ranks;
+                into.encoder_forward = encoders.forward;
+            },
+            "Pipeline ranks of one or two encoders before the trunk, of the P ranks, and forward times (2:800us+1)")
+        .typeName("P[:TIME][+P[:TIME]]")
+        .excludes(file)
+        .group(group)
+        .rare();
 }
 
 void addSizeOptions(Command command, ScheduleRequest& request) {

@@ -102,6 +102,10 @@ void takeSchedule(Keywords& from, ScheduleRequest& into) {
         throw py::value_error(
             "activation_sizes: give three sizes: of a forward, its input gradient and its weight gradient");
     from.take("sequence_slices", into.spec.sequence_slices);
+    EncoderRequest encoders;
+    from.parsed("encoders", encoders, parseEncoders);
+    into.spec.encoders = encoders.ranks;
+    into.encoder_forward = encoders.forward;
 }
 
 void takeTimes(Keywords& from, ScheduleRequest& into) {

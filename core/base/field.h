@@ -13,7 +13,7 @@
 namespace bubblescope {
 
 /// Request inputs that messages can name, in alphabetical order.
-inline constexpr std::array<std::string_view, 87> kFields{
+inline constexpr std::array<std::string_view, 88> kFields{
     "aadiff",
     "activation_bytes",
     "activation_sizes",
@@ -32,6 +32,7 @@ inline constexpr std::array<std::string_view, 87> kFields{
     "compare",
     "csv",
     "eager",
+    "encoders",
     "first_less",
     "flavor",
     "for",

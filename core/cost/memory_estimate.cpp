@@ -72,6 +72,7 @@ LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
 
 Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule) {
     const int apart = routes(schedule.placement);
+    BUBBLESCOPE_TRY(rejectEncoders(schedule.placement, "a memory model from tensor sizes"));
     if (StageWays::of(schedule).copies() > 1)
         return usageError("tensor sizes are for one model, but this order also runs copies of a second, smaller one",
                           fmt::format("omit {}", Field("memory_model")));

@@ -2,6 +2,9 @@
 // remaining backwards. The families differ in the length of the warm-up and in the unit that is scheduled.
 //
 // 1F1B (PipeDream-Flush, Narayanan et al., 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
+// With encoders before the trunk, p is the length P of the longest path, and s is the rank's number on its own path:
+// Megatron-LM (MultiModulePipelineCommunicator) counts the stages up to a rank from the start of its encoder. Ranks of
+// the shorter encoder thus run as many warm-up forwards as their neighbours in the longer one.
 //
 // Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. This
 // needs more memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
@@ -22,11 +25,12 @@ namespace {
 
 Result<Schedule> generate1F1B(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
-    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const Placement placement = encoderPlacement(spec.encoders);
+    Schedule schedule = emptySchedule(spec, placement);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
     for (int s = 0; s < spec.pp; ++s) {
-        const int warmup = std::min(spec.microbatches, spec.pp - s - 1);
+        const int warmup = std::min(spec.microbatches, pathLength(placement, spec.pp) - pathPlace(placement, s) - 1);
         schedule.ranks.push_back(phaseOrder(spec.microbatches, warmup, forward, backward));
     }
     return schedule;
@@ -68,6 +72,7 @@ ScheduleFamily oneFOneBFamily() {
             .title = "1F1B (PipeDream-Flush, DAPPLE)",
             .placement = Placement::Loop,
             .limits = "m ≥ 1, v = 1",
+            .uses = {{SpecPart::Encoders}},
             .generate = generate1F1B};
 }
 

@@ -109,6 +109,17 @@ Status checkSizes(const ScheduleSpec& spec) {
         return usageError("the schedule would have more than 200 million ops",
                           fmt::format("reduce {}, {} or {}", Field("pp"), Field("microbatches"), Field("vpp")));
     }
+    if (const Encoders encoders = spec.encoders; encoders.ranks() != 0) {
+        if (encoders.first < 1 || encoders.second < 0 || encoders.depth() > kMaxEncoderRanks) {
+            return usageError("not sizes of one or two encoders",
+                              fmt::format("use 1 to {} pipeline ranks for each", kMaxEncoderRanks));
+        }
+        if (encoders.ranks() >= spec.pp) {
+            return usageError(fmt::format("the encoders have {} of {} pipeline ranks, which leaves none for the trunk",
+                                          encoders.ranks(), spec.pp),
+                              fmt::format("use more for {}: it counts the ranks of the encoders too", Field("pp")));
+        }
+    }
     const ActivationSizes& sizes = spec.sizes;
     if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
         return usageError("the two gradients must together free everything that a forward allocates, and the weight "
@@ -178,7 +189,8 @@ Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> fa
     const std::array given{std::tuple(SpecPart::GroupSize, Field("group_size"), spec.group_size != 0),
                            std::tuple(SpecPart::MemoryLimit, Field("memory_limit"), spec.memory_limit != 0),
                            std::tuple(SpecPart::SequenceSlices, Field("sequence_slices"), spec.sequence_slices != 1),
-                           std::tuple(SpecPart::ActivationSizes, Field("activation_sizes"), sized)};
+                           std::tuple(SpecPart::ActivationSizes, Field("activation_sizes"), sized),
+                           std::tuple(SpecPart::Encoders, Field("encoders"), spec.encoders.ranks() != 0)};
     for (const auto& [part, field, is_given] : given) {
         if (is_given) BUBBLESCOPE_TRY(checkUsedPart(part, field, families));
     }

@@ -22,6 +22,7 @@ struct ScheduleSpec {
     int group_size = 0;      ///< number of micro-batches that pass through a chunk together; 0 = the family's default
     int memory_limit = 0;    ///< maximum activations per rank, in units of one chunk's forward; 0 = the default
     int sequence_slices = 1; ///< number of slices of a micro-batch's sequence, for families that split sequences
+    Encoders encoders = {};  ///< ranks of encoders before the trunk, of the `pp` ranks; for families that support them
     /// Op times, for families whose order depends on them. By default, both halves of the backward take the same time.
     OpTimes times{.forward = TimeNs{1'000'000},
                   .backward = TimeNs{2'000'000},
@@ -35,7 +36,7 @@ struct ScheduleSpec {
 };
 
 /// Parts of a spec that affect the orders of only some families.
-enum class SpecPart : std::uint8_t { GroupSize, MemoryLimit, SequenceSlices, ActivationSizes };
+enum class SpecPart : std::uint8_t { GroupSize, MemoryLimit, SequenceSlices, ActivationSizes, Encoders };
 
 /// A part of the spec that affects a family's orders.
 struct UsedPart {

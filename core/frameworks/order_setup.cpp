@@ -164,6 +164,7 @@ const std::vector<std::string>& frameworkNames() {
 }
 
 Result<OrderSetup> orderSetup(const Schedule& schedule, Framework framework, const std::string& file) {
+    BUBBLESCOPE_TRY(rejectEncoders(schedule.placement, "a framework's setting of an order"));
     if (framework == Framework::Megatron) return megatronSetup(schedule);
     if (framework == Framework::DeepSpeed) return deepSpeedSetup(schedule);
     return torchSetup(schedule, framework, file);

@@ -224,12 +224,13 @@ void Consolidation::findLags() {
                 lag = TimeNs{0};
                 if (source == kNoUnit) continue;
                 const bool crosses = units().way[side][unit] >= Way::Activation;
-                const OpIndex op = opOf(unit, side);
+                const bool joined = side > units().pair[unit]; // the second input of a single op
+                const OpIndex op = opOf(unit, joined ? 0 : side);
                 Half from_half{TimeNs{0}, lengthOf(source)};
                 Half to_half{TimeNs{0}, lengthOf(static_cast<UnitIndex>(unit))};
                 if (sides() == 2) {
-                    from_half = halfOf(graph.producers(op).stage);
-                    to_half = halves_[side][unit];
+                    from_half = halfOf(joined ? graph.joinedInput(op) : graph.producers(op).stage);
+                    to_half = halves_[joined ? 0 : side][unit];
                 }
                 const TimeNs passed = std::min(crosses ? latency_[at(op)] : TimeNs{0},
                                                starts[unit] + to_half.begin - (starts[source] + from_half.end));

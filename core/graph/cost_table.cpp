@@ -3,7 +3,7 @@
 namespace bubblescope {
 
 CostTable::CostTable(const Schedule& schedule, const CostModel& costs)
-    : costs_(costs), pp_(schedule.pp), apart_(routes(schedule.placement)) {
+    : costs_(costs), pp_(schedule.pp), placement_(schedule.placement) {
     for (int s = 0; s < std::max(static_cast<int>(costs.stages.size()), 1); ++s) {
         auto& row = times_.emplace_back();
         for (const OpKind kind :
@@ -12,12 +12,19 @@ CostTable::CostTable(const Schedule& schedule, const CostModel& costs)
     }
     for (int s = 0; s < schedule.stages(); ++s)
         rank_of_.push_back(locate(schedule.placement, schedule.pp, Stage{s}).rank);
+    const auto addLink = [&](int from, int to) {
+        transfers_.push_back({costs.transferTime(Payload::Activation, Rank{from}, Rank{to}),
+                              costs.transferTime(Payload::Gradient, Rank{from}, Rank{to})});
+    };
     for (int r = 0; r < pp_; ++r) {
-        for (const int to : {(r + 1) % pp_, (r + pp_ - 1) % pp_}) {
-            transfers_.push_back({costs.transferTime(Payload::Activation, Rank{r}, Rank{to}),
-                                  costs.transferTime(Payload::Gradient, Rank{r}, Rank{to})});
-        }
+        addLink(r, (r + 1) % pp_);
+        addLink(r, (r + pp_ - 1) % pp_);
     }
+    if (!joins(placement_)) return;
+    const int trunk = encodersOf(placement_).ranks();
+    joins_ = {joinedStage(placement_, trunk), trunk};
+    addLink(joins_.first, joins_.second);
+    addLink(joins_.second, joins_.first);
 }
 
 TimeNs CostTable::pair(const OpGraph& graph, OpIndex index, OpIndex partner) const {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -15,7 +16,7 @@ struct Transfer {
     Payload payload = Payload::Activation;
     Microbatch microbatch;
     std::int32_t sequence = 0;
-    Stage stage; ///< the receiving stage
+    Stage stage; ///< the receiving stage, or as transferStages() defines it where two encoders join
     Rank to;
 };
 
@@ -52,9 +53,14 @@ public:
         out.payload = payloadOf(op.kind);
         out.microbatch = op.microbatch;
         out.sequence = op.sequence;
-        out.stage.value = graph.stage(index).value + (forward ? apart_ : -apart_);
+        const int stage = graph.stage(index).value;
+        out.stage.value = forward ? stageAfter(placement_, stage) : stageBefore(placement_, stage);
         if (out.stage.value < 0 || out.stage.index() >= rank_of_.size()) return false;
         out.to = rank_of_[out.stage.index()];
+        if (joins_.first >= 0) {
+            const int stages = static_cast<int>(rank_of_.size());
+            out.stage.value = transferNumber(placement_, stages, out.payload, stage);
+        }
         return out.to != graph.rank(index);
     }
 
@@ -74,16 +80,20 @@ public:
     [[nodiscard]] TimeNs longest() const;
 
 private:
-    /// In all placements, consecutive stages are on neighbouring ranks; the last and the first rank count as neighbours
-    /// too. Therefore a rank sends to at most two others.
+    /// Consecutive stages are on neighbouring ranks; the last and the first rank count as neighbours too. Therefore a
+    /// rank sends to at most two others, except for the links between the trunk and the first of two encoders.
     [[nodiscard]] std::size_t way(Rank from, Rank to) const {
+        if (joins_.first >= 0 && std::minmax(from.value, to.value) == std::minmax(joins_.first, joins_.second)) {
+            return 2 * static_cast<std::size_t>(pp_) + (from.value < to.value ? 0U : 1U);
+        }
         return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
     }
     [[nodiscard]] TimeNs pair(const OpGraph& graph, OpIndex index, OpIndex partner) const;
 
     const CostModel& costs_;
     int pp_;
-    int apart_;
+    Placement placement_;
+    std::pair<int, int> joins_{-1, -1};            ///< last rank of the first of two encoders, first rank of the trunk
     std::vector<std::array<TimeNs, 5>> times_;     ///< per stage, or one entry for all; by kind of op
     std::vector<std::array<TimeNs, 2>> transfers_; ///< per direction; by payload
     std::vector<Rank> rank_of_;                    ///< per stage

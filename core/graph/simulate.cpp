@@ -81,9 +81,13 @@ public:
             const Rank rank = graph_.rank(op);
             const TaskIndex free = numbers_.rank(rank);
             if (partner == kNoOp) {
+                if (graph_.joins()) join(op, visit);
                 visit(UnitTask{free, rank, op, partner}, free, input(op));
                 const OutputTask output = outputOf(op, rank);
+                const OutputTask other = joinedOutput(op, output);
+                if (other.leaves) visit(other, free, other.stream);
                 visit(output, free, output.stream);
+                if (other.leaves) occupy(other, free, visit);
                 occupy(output, free, visit);
             } else {
                 visit(UnitTask{free, rank, op, partner}, free, input(op), input(partner));
@@ -99,7 +103,35 @@ public:
     }
 
 private:
-    [[nodiscard]] TaskIndex input(OpIndex op) const { return graph_.producers(op).stage; }
+    [[nodiscard]] TaskIndex input(OpIndex op) const { return feedsEncoder(op) ? op : graph_.producers(op).stage; }
+
+    /// True for an op whose gradient comes from the trunk, which also sends one to the second encoder. Its own number
+    /// stores the arrival until it runs.
+    [[nodiscard]] bool feedsEncoder(OpIndex op) const {
+        if (!graph_.joins()) return false;
+        const OpIndex producer = graph_.producers(op).stage;
+        return producer >= 0 && graph_.joinedConsumer(producer) == op;
+    }
+
+    /// Makes the input of an op wait for the output of the first encoder, too.
+    template <class Visit>
+    void join(OpIndex op, Visit& visit) const {
+        const OpIndex other = graph_.joinedInput(op);
+        if (other != kNoOp) visit(JoinTask{input(op)}, input(op), other);
+    }
+
+    /// The gradient for the first encoder; it leaves together with `output`.
+    [[nodiscard]] OutputTask joinedOutput(OpIndex op, const OutputTask& output) const {
+        OutputTask other = output;
+        const OpIndex consumer = graph_.joins() ? graph_.joinedConsumer(op) : kNoOp;
+        other.leaves = consumer != kNoOp;
+        if (!other.leaves) return other;
+        other.number = consumer;
+        other.transfer.stage = graph_.stage(consumer);
+        other.transfer.to = graph_.rank(consumer);
+        other.stream = numbers_.stream(costs_.stream(output.from, other.transfer));
+        return other;
+    }
 
     [[nodiscard]] OutputTask outputOf(OpIndex op, Rank rank) const {
         OutputTask output{op, rank};
@@ -224,7 +256,9 @@ private:
     void record(OpIndex index, Rank rank, TimeNs free, TimeNs start, TimeNs end) {
         recorder_.op(rank, graph_.op(index), start, end);
         if (start == free || !graph_.receives(index)) return;
-        recorder_.wait(rank, inputOf(graph_, index), graph_.rank(graph_.producers(index).stage), free, start);
+        const OpIndex joined = graph_.joins() ? graph_.joinedInput(index) : kNoOp;
+        const OpIndex latest = joined != kNoOp && times_[joined] == start ? joined : graph_.producers(index).stage;
+        recorder_.wait(rank, inputOf(graph_, index), graph_.rank(latest), free, start);
     }
 
     const CostTable& costs_;

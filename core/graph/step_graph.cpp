@@ -218,17 +218,17 @@ void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
 void StepGraph::readRecords(const StepTimeline& step) {
     struct Foreign {
         const CommSpan* span;
-        OpIndex consumer;
+        std::size_t record;
     };
-    resizeLarge(sends_, static_cast<std::size_t>(ops().size()));
+    resizeLarge(sends_, (ops().joins() ? 2 : 1) * at(ops().size()));
     resizeLarge(receives_, sends_.size());
     parallelPieces(sends_.size(), [this](std::size_t from, std::size_t to) {
         constexpr Record kNone{TimeNs::min(), TimeNs::min()};
         std::fill_n(sends_.begin() + static_cast<std::ptrdiff_t>(from), to - from, kNone);
         std::fill_n(receives_.begin() + static_cast<std::ptrdiff_t>(from), to - from, kNone);
     });
-    const auto add = [&](const CommSpan& span, OpIndex consumer) {
-        (span.kind == CommKind::Send ? sends_ : receives_)[at(consumer)].add(span, step.begin);
+    const auto add = [&](const CommSpan& span, std::size_t record) {
+        (span.kind == CommKind::Send ? sends_ : receives_)[record].add(span, step.begin);
     };
     std::vector<std::vector<Foreign>> foreign(step.comm.size());
     parallelGroups(step.comm.size(), sends_.size(), [&](std::size_t r) {
@@ -236,17 +236,21 @@ void StepGraph::readRecords(const StepTimeline& step) {
             if (span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
             const OpIndex consumer = fedBy(span, step, ops());
             if (consumer < 0 || !ops().receives(consumer)) continue;
-            const OpIndex own = span.kind == CommKind::Send ? ops().producers(consumer).stage : consumer;
+            const bool joined = isJoined(span, step);
+            const OpIndex producer = joined ? ops().joinedInput(consumer) : ops().producers(consumer).stage;
+            if (producer < 0) continue;
+            const OpIndex own = span.kind == CommKind::Send ? producer : consumer;
+            const std::size_t record = recordOf(consumer, joined);
             if (ops().rank(own) == Rank{r}) {
-                add(span, consumer);
+                add(span, record);
             } else {
-                foreign[r].push_back({&span, consumer});
+                foreign[r].push_back({&span, record});
             }
         }
     });
     for (const auto& of_rank : foreign) {
-        for (const auto& [span, consumer] : of_rank)
-            add(*span, consumer);
+        for (const auto& [span, record] : of_rank)
+            add(*span, record);
     }
 }
 
@@ -255,7 +259,8 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     const TransferBatches batches(step);
     for (const TransferBatch& batch : batches.all()) {
         const OpIndex consumer = fedBy(*batch.receive, step, ops());
-        if (consumer >= 0) receives_[at(consumer)].end = batch.received - step.begin;
+        if (consumer >= 0)
+            receives_[recordOf(consumer, isJoined(*batch.receive, step))].end = batch.received - step.begin;
     }
     std::atomic<std::int64_t> recorded_here{0};
     std::atomic<std::int64_t> estimated_here{0};
@@ -263,12 +268,10 @@ void StepGraph::readTransfers(const StepTimeline& step) {
         std::int64_t known = 0;
         std::int64_t unknown = 0;
         constexpr std::size_t kAhead = 24; // neighbours in the units' order are far apart in the records
-        const auto consumerOf = [&](std::size_t unit) {
-            return ops().firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
-        };
+        const auto record = [&](std::size_t unit) { return recordOf(consumerOf(side, unit), side > pair[unit]); };
         for (std::size_t unit = from; unit < to; ++unit) {
-            if (unit + kAhead < to && side <= pair[unit + kAhead]) {
-                const std::size_t ahead = at(consumerOf(unit + kAhead));
+            if (unit + kAhead < to && way[side][unit + kAhead] != Way::None) {
+                const std::size_t ahead = record(unit + kAhead);
                 __builtin_prefetch(&sends_[ahead]);
                 __builtin_prefetch(&receives_[ahead]);
             }
@@ -277,9 +280,9 @@ void StepGraph::readTransfers(const StepTimeline& step) {
             sent[side][unit] = made;
             transfer[side][unit] = TimeNs{0};
             if (by == Way::None || by == Way::Stays) continue;
-            const std::size_t consumer = at(consumerOf(unit));
-            const Record& send = sends_[consumer];
-            const Record& receive = receives_[consumer];
+            const std::size_t place = record(unit);
+            const Record& send = sends_[place];
+            const Record& receive = receives_[place];
             const TimeNs posted = std::max(send.begin, receive.begin);
             const bool recorded = posted != TimeNs::min();
             recorded_[side][unit] = recorded ? 1 : 0;
@@ -299,7 +302,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     recorded_transfers += recorded_here;
     estimated_transfers += estimated_here;
     holds.clear();
-    if (!batches.empty() && !hasPairs()) readHolds(batches, step);
+    if (!batches.empty() && !hasSecondInputs()) readHolds(batches, step);
     // Frees the records of a large step to reduce peak memory while the following data is built.
     constexpr std::size_t kMostKept = 1 << 17;
     if (sends_.size() <= kMostKept) return;
@@ -415,7 +418,7 @@ void StepGraph::findDelays() {
             const auto sources = tasks().predecessors(unit);
             consider(Latest::Previous, sources[0], lagOf(holds, transfer, 0, unit));
             consider(Latest::FirstInput, sources[1], lagOf(holds, transfer, 1, unit));
-            if (hasPairs()) consider(Latest::SecondInput, sources[2], transfer[1][unit]);
+            if (hasSecondInputs()) consider(Latest::SecondInput, sources[2], transfer[1][unit]);
             delay[unit] = start[unit] - arrival;
             latest[unit] = by;
         }

@@ -27,12 +27,18 @@ class TransferBatches;
 
 /// The op fed by the transfer in `span`; negative if the step, whose graph is `ops`, does not contain the op.
 [[nodiscard]] inline OpIndex fedBy(const CommSpan& span, const StepTimeline& step, const OpGraph& ops) {
-    const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches &&
-                       span.stage.value >= 0 && span.stage.value < step.pp * step.vpp && span.sequence >= 0 &&
-                       span.sequence < ops.sequenceSlices();
+    const int stages = step.pp * step.vpp;
+    const int stage = transferStages(step.placement, stages, span.payload, span.stage.value).consumer;
+    const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches && stage >= 0 &&
+                       stage < stages && span.sequence >= 0 && span.sequence < ops.sequenceSlices();
     if (!known) return kMissingOp;
     const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
-    return ops.find(fed, span.microbatch, span.stage, span.sequence);
+    return ops.find(fed, span.microbatch, Stage{stage}, span.sequence);
+}
+
+/// True if the transfer in `span` brings an output of the first of two encoders to the trunk.
+[[nodiscard]] inline bool isJoined(const CommSpan& span, const StepTimeline& step) {
+    return joins(step.placement) && span.stage.value == step.pp * step.vpp;
 }
 
 /// An optimizer op after a rank's last unit. No other op waits for it, so it only fills a bubble.
@@ -64,7 +70,7 @@ struct TransferPlace {
     std::size_t unit = 0;
 };
 
-/// A time per unit for its first and its second input; the second list is empty if there are no pairs.
+/// A time per unit for its first and its second input; the second list is empty if no unit has two inputs.
 using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 
 /// An observed step as a graph of units. Times are relative to the start of the step.
@@ -96,7 +102,7 @@ public:
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
     ListToFill<Latest> latest; ///< computed from the observed ends and transfers
-    /// Set only if the records contain batches (TransferBatches) and there are no pairs.
+    /// Set only if the records contain batches (TransferBatches) and no unit has two inputs.
     std::vector<Hold> holds;
     // As in TimelineOp; for a pair, the smaller value of its two ops. Empty if all are 0.
     std::vector<TimeNs> device_idle;
@@ -118,8 +124,9 @@ public:
     bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
-    [[nodiscard]] bool hasPairs() const { return !way[1].empty(); }
-    [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
+    /// True if there are pairs, whose ops have an input each, or ops that join the outputs of two encoders.
+    [[nodiscard]] bool hasSecondInputs() const { return !way[1].empty(); }
+    [[nodiscard]] std::size_t sides() const { return hasSecondInputs() ? 2 : 1; }
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     [[nodiscard]] const TaskGraph& tasks() const { return units_->tasks; }
     /// The same graph, with shared ownership.
@@ -164,6 +171,15 @@ private:
     void trimHolds();
     [[nodiscard]] TransferPlace latestOfHeld(std::size_t unit) const;
     [[nodiscard]] Hold holdOf(std::size_t unit) const;
+    /// The op that an input feeds; the side of a single op that joins two outputs is 0 or 1.
+    [[nodiscard]] OpIndex consumerOf(std::size_t side, std::size_t unit) const {
+        return ops().firstOf(Rank{rank[unit]}) + op[unit] + (side <= pair[unit] ? static_cast<OpIndex>(side) : 0);
+    }
+    /// The index of a transfer's record: that of the op that it feeds, plus the number of ops for an output of the
+    /// first of two encoders.
+    [[nodiscard]] std::size_t recordOf(OpIndex consumer, bool joined) const {
+        return at(consumer) + (joined ? at(ops().size()) : 0);
+    }
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
@@ -183,8 +199,8 @@ private:
     Placement placement_;
     std::shared_ptr<const ExecutedUnits> ran_;          ///< owns these units; null if the step has its own
     bool ordered_by_start_ = false;                     ///< true if the units are ordered by start time
-    ListToFill<Record> sends_;                          ///< per receiving op of the latest step; empty for large steps
-    ListToFill<Record> receives_;                       ///< per receiving op of the latest step; empty for large steps
+    ListToFill<Record> sends_;                          ///< by recordOf(), of the latest step; empty for large steps
+    ListToFill<Record> receives_;                       ///< by recordOf(), of the latest step; empty for large steps
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< bytes instead of bits, because several threads write them
 };
 

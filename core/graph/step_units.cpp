@@ -64,7 +64,7 @@ void StepUnits::linkInputs() {
             if (pair[unit] != 0) pairs.store(true, std::memory_order_relaxed);
         }
     });
-    const std::size_t inputs = pairs ? 2 : 1;
+    const std::size_t inputs = pairs || ops->joins() ? 2 : 1;
     const std::size_t width = 1 + inputs;
     for (std::size_t side = 0; side < inputs; ++side)
         way[side].resize(units);
@@ -80,9 +80,10 @@ void StepUnits::linkInputs() {
                 TaskIndex& source = rows[width * unit + 1 + side];
                 source = kNoUnit;
                 way[side][unit] = Way::None;
-                if (side > pair[unit]) continue;
-                const OpIndex index = opOf(unit) + static_cast<OpIndex>(side);
-                const OpIndex producer = ops->producers(index).stage;
+                const bool joined = side > pair[unit]; // the second input of a single op
+                if (joined && !ops->joins()) continue;
+                const OpIndex index = opOf(unit) + (joined ? 0 : static_cast<OpIndex>(side));
+                const OpIndex producer = joined ? ops->joinedInput(index) : ops->producers(index).stage;
                 if (producer == kNoOp) continue;
                 const UnitIndex from = producer >= 0 ? unit_of[placeOf(producer)] : kNoUnit;
                 if (from == kNoUnit || from >= static_cast<UnitIndex>(unit)) {

@@ -33,7 +33,9 @@ struct StepUnits {
     std::vector<OpKind> kind;     ///< kind of that op
     std::vector<Chunk> chunk;     ///< chunk of that op
     std::vector<std::uint8_t> pair;
-    std::array<std::vector<Way>, 2> way; ///< how each input arrives; the second list is empty if there are no pairs
+    /// How each input arrives. The second list is empty unless there are pairs or two encoders join. A pair has an
+    /// input per op; where encoders join, an op has two.
+    std::array<std::vector<Way>, 2> way;
     /// The predecessors of each unit: in slot 0 the previous unit on its rank, then its inputs, one slot per input.
     TaskGraph tasks;
 

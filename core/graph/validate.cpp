@@ -194,6 +194,10 @@ private:
     /// Reports a deadlock that occurs because sends wait for their receives.
     void checkSends() {
         if (options_.sends == SendMode::Asynchronous) return;
+        if (graph_.joins()) {
+            add("sends", Rank{0}, 0, say("where two encoders join, only asynchronous sends are supported"));
+            return;
+        }
         struct NoTimes {
             void run(OpIndex, OpIndex) {}
             void post(Rank, const Endpoint&) {}
@@ -274,6 +278,16 @@ std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return {{"chunk-count", Rank{0}, 0,
                  say("two parallel pipelines need an even number of chunks per rank, not {}", schedule.vpp)}};
+    }
+    if (const Encoders encoders = encodersOf(schedule.placement); encoders.ranks() > 0) {
+        if (schedule.vpp != 1) {
+            return {{"chunk-count", Rank{0}, 0,
+                     say("pipelines with encoders need one chunk per rank, not {}", schedule.vpp)}};
+        }
+        if (encoders.ranks() >= schedule.pp) {
+            return {{"rank-count", Rank{0}, 0,
+                     say("encoders on {} of {} ranks leave none for the trunk", encoders.ranks(), schedule.pp)}};
+        }
     }
     return {};
 }

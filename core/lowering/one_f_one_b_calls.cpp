@@ -15,7 +15,7 @@ int forwardsAhead(const Schedule& order, std::size_t rank) {
 } // namespace
 
 bool isOneFOneB(const Schedule& order) {
-    if (order.vpp != 1 || routes(order.placement) > 1) return false;
+    if (order.vpp != 1 || encodersOf(order.placement).ranks() > 0 || routes(order.placement) > 1) return false;
     for (std::size_t r = 0; r < order.ranks.size(); ++r) {
         std::vector<Op> expected;
         const int ahead = forwardsAhead(order, r);

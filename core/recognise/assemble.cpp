@@ -443,13 +443,16 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
 
 /// The rank at the other end of a transfer; for a collective, the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
-    const int apart = routes(layout.placement);
-    const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;
-    const bool own = comm.kind == CommKind::Send || comm.kind == CommKind::Collective;
-    const std::int64_t other = own ? std::int64_t{comm.stage} : producer;
-    const std::int64_t stages = std::int64_t{layout.pp} * layout.vpp;
-    if (other < 0 || other >= stages || comm.stage < 0 || comm.stage >= stages) return std::nullopt;
-    return locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(other)}).rank;
+    const int stages = layout.pp * layout.vpp;
+    const std::int64_t last = std::int64_t{stages} - (joins(layout.placement) ? 0 : 1);
+    if (comm.stage < 0 || comm.stage > last) return std::nullopt;
+    const auto [producer, consumer] =
+        transferStages(layout.placement, stages, comm.payload, static_cast<int>(std::int64_t{comm.stage}));
+    const int other = comm.kind == CommKind::Collective ? static_cast<int>(std::int64_t{comm.stage})
+                      : comm.kind == CommKind::Send     ? consumer
+                                                        : producer;
+    if (other < 0 || other >= stages) return std::nullopt;
+    return locate(layout.placement, layout.pp, Stage{other}).rank;
 }
 
 /// `rank` is that of the transfer's owner, if it has ops.

@@ -66,6 +66,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
                               observed.vpp};
             spec.sequence_slices = slices;
+            spec.encoders = encodersOf(observed.placement);
             if (updates > 1) spec.group_size = observed.microbatches / updates;
             specs.push_back(std::move(spec));
         };

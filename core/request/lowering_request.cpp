@@ -108,6 +108,7 @@ Result<LoweredSchedule> LoweringRequest::asTorch(const Schedule& order) const {
 
 Result<LoweredSchedule> LoweringRequest::lowered(Schedule order, const std::string& file) const {
     if (wanted()) {
+        BUBBLESCOPE_TRY(rejectEncoders(order.placement, "a lowered order"));
         BUBBLESCOPE_ASSIGN([[maybe_unused]] const OpGraph whole, completeGraph(order));
         if (lower == kTorch) return asTorch(order);
         const auto runtime = std::ranges::find(kRuntimes, lower, &Runtime::name);

@@ -58,6 +58,7 @@ Result<Placement> placementOfSchedule(const std::string& file, int pp, int vpp) 
                                       schedule.pp, schedule.vpp, pp, vpp),
                           "use a schedule file of this size");
     }
+    BUBBLESCOPE_TRY(rejectEncoders(schedule.placement, "the search"));
     if (routes(schedule.placement) > 1)
         return inputError(file, "its placement is for two pipelines in opposite directions",
                           fmt::format("use {} for these", Field("second")));
@@ -263,6 +264,7 @@ Result<SearchRequest> OrderRequest::request() const {
                           fmt::format("set {} {}, and {} for several chunks per rank", Field("pp").is("P"),
                                       Field("microbatches").is("M"), Field("vpp").is("V")));
     if (const auto wanted = placementFromName(placement); wanted && routes(*wanted) == 1) {
+        BUBBLESCOPE_TRY(rejectEncoders(*wanted, "the search"));
         made.placements = {*wanted};
     } else if (placement != "any") {
         if (!from.empty())

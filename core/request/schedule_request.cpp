@@ -1,6 +1,7 @@
 #include "core/request/schedule_request.h"
 
 #include "core/base/field.h"
+#include "core/base/text.h"
 #include "core/cost/cost_files.h"
 #include "core/cost/partition.h"
 #include "core/families/registry.h"
@@ -11,6 +12,7 @@
 #include "core/schedule/schedule_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -31,6 +33,33 @@ Result<CommStreams> parseCommStreams(std::string_view name) {
         return usageError(fmt::format("{} is not known", Field("comm_streams").is(name)),
                           "use unlimited, direction, link or rank");
     return *mode;
+}
+
+Result<EncoderRequest> parseEncoders(std::string_view text) {
+    const auto fault = [text](std::string_view what) {
+        return usageError(fmt::format("{}: {}", Field("encoders").is(text), what),
+                          fmt::format("write the pipeline ranks of each encoder, as in {} or {}",
+                                      Field("encoders").is("2+1"), Field("encoders").is("2:800us+1:500us")));
+    };
+    EncoderRequest request;
+    std::array<int, 2> ranks{};
+    std::size_t count = 0;
+    for (std::string_view rest = text; count == 0 || !rest.empty(); ++count) {
+        if (count == ranks.size()) return fault("at most two encoders are supported");
+        const std::size_t plus = rest.find('+');
+        const std::string_view one = rest.substr(0, plus);
+        if (plus != std::string_view::npos && plus + 1 == rest.size()) return fault("the last encoder is empty");
+        rest.remove_prefix(plus == std::string_view::npos ? rest.size() : plus + 1);
+        const std::size_t colon = one.find(':');
+        const auto number = parseNumber<int>(one.substr(0, colon));
+        if (!number || *number < 1 || *number > kMaxEncoderRanks)
+            return fault(fmt::format("'{}' is not a number of ranks", one.substr(0, colon)));
+        ranks[count] = *number;
+        if (colon == std::string_view::npos) continue;
+        BUBBLESCOPE_ASSIGN(request.forward[count], parseTime(one.substr(colon + 1)));
+    }
+    request.ranks = {ranks[0], ranks[1]};
+    return request;
 }
 
 Result<TransferModel> TransferRequest::model(int pp, bool timed) const {
@@ -167,8 +196,35 @@ Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
     return model;
 }
 
+Status ScheduleRequest::addEncoderTimes(CostModel& model) const {
+    const auto& [first, second] = encoder_forward;
+    if (!first && !second) return {};
+    if (!model.stages.empty()) {
+        return usageError(fmt::format("{} already gives the times of encoders", Field("stage_times")),
+                          fmt::format("omit the times in {}", Field("encoders")));
+    }
+    const Encoders ranks = spec.encoders;
+    if (model.times.forward <= TimeNs{0} || spec.pp <= ranks.ranks()) return {}; // the schedule reports the sizes
+    const auto scaled = [&](std::optional<TimeNs> forward) {
+        OpTimes times = model.times;
+        if (!forward) return times;
+        const double factor = static_cast<double>(forward->count()) / static_cast<double>(times.forward.count());
+        const auto scale = [factor](TimeNs time) {
+            return TimeNs{std::llround(static_cast<double>(time.count()) * factor)};
+        };
+        return OpTimes{*forward, scale(times.input_grad) + scale(times.weight_grad), scale(times.input_grad),
+                       scale(times.weight_grad), times.optimizer};
+    };
+    model.stages.assign(static_cast<std::size_t>(spec.pp), model.times);
+    const auto begin = model.stages.begin();
+    std::fill_n(begin, ranks.first, scaled(first));
+    std::fill_n(begin + ranks.first, ranks.second, scaled(second));
+    return {};
+}
+
 Result<CostModel> ScheduleRequest::opCosts(TimeNs usual_forward) const {
     BUBBLESCOPE_ASSIGN(CostModel model, op_costs.empty() ? singleCosts(usual_forward) : operatorCosts());
+    BUBBLESCOPE_TRY(addEncoderTimes(model));
     model.comm = spec.comm;
     return model;
 }
@@ -194,7 +250,7 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
         pipelines = routes(made.value().placement);
     }
     if (stages < 1) return {};
-    model.stages.assign(static_cast<std::size_t>(stages), model.times);
+    if (model.stages.empty()) model.stages.assign(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
         OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
         last.forward += spec.loss;

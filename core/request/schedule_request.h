@@ -7,6 +7,7 @@
 #include "core/recognise/run.h"
 #include "core/schedule/schedule.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,6 +21,14 @@ namespace bubblescope {
 [[nodiscard]] Result<SendMode> parseSendMode(std::string_view name);
 /// Parses "unlimited", "direction", "link" or "rank". Error: Usage, for any other name.
 [[nodiscard]] Result<CommStreams> parseCommStreams(std::string_view name);
+
+/// Encoders before the trunk, as in "2+1" or "2:800us+1".
+struct EncoderRequest {
+    Encoders ranks;
+    std::array<std::optional<TimeNs>, 2> forward; ///< per stage of an encoder; none = as long as the trunk's
+};
+/// Error: Usage.
+[[nodiscard]] Result<EncoderRequest> parseEncoders(std::string_view text);
 
 /// The user's options for the cost of transfers, except for latency.
 struct TransferRequest {
@@ -45,12 +54,13 @@ struct ScheduleRequest {
     /// Family, sizes, limits, latency, loss; unspecified sizes are 0. The chunks and times are derived from the other
     /// members.
     ScheduleSpec spec{.name = "", .flavor = "", .pp = 0, .microbatches = 0};
-    std::optional<int> vpp;                     ///< the default is the result of chunks()
-    std::vector<std::int64_t> activation_sizes; ///< either three sizes for spec.sizes, or empty
-    std::string file;                           ///< path of a file, instead of a family
-    std::optional<Schedule> order;              ///< an order that is already loaded, instead of a family or a file
-    std::string op_costs;                       ///< path of a file; empty = none
-    std::string pair_cuts = "paddle";           ///< used together with op_costs
+    std::array<std::optional<TimeNs>, 2> encoder_forward; ///< see EncoderRequest; their ranks are in spec.encoders
+    std::optional<int> vpp;                               ///< the default is the result of chunks()
+    std::vector<std::int64_t> activation_sizes;           ///< either three sizes for spec.sizes, or empty
+    std::string file;                                     ///< path of a file, instead of a family
+    std::optional<Schedule> order;    ///< an order that is already loaded, instead of a family or a file
+    std::string op_costs;             ///< path of a file; empty = none
+    std::string pair_cuts = "paddle"; ///< used together with op_costs
     std::optional<TimeNs> forward;
     std::optional<TimeNs> backward;
     std::optional<TimeNs> input_grad;
@@ -113,6 +123,8 @@ private:
     /// Times of ops from op_costs, or from `forward` and the other individual times.
     [[nodiscard]] Result<CostModel> operatorCosts() const;
     [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;
+    /// Gives each encoder its own times, in the same proportion as the trunk's.
+    [[nodiscard]] Status addEncoderTimes(CostModel& model) const;
     /// Op times including the latency but not the loss.
     [[nodiscard]] Result<CostModel> opCosts(TimeNs usual_forward) const;
 };

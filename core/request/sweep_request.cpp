@@ -41,9 +41,9 @@ Identity identityOf(const SweepPoint& point, const std::vector<SweepAxis>& axes,
 } // namespace
 
 bool SweepAxis::makesOrders() const {
-    constexpr std::array kMakers{Field("schedule"),     Field("schedule_file"), Field("pp"),
-                                 Field("microbatches"), Field("vpp"),           Field("flavor"),
-                                 Field("group_size"),   Field("memory_limit"),  Field("sequence_slices")};
+    constexpr std::array kMakers{
+        Field("schedule"), Field("schedule_file"), Field("pp"),           Field("microbatches"),    Field("vpp"),
+        Field("flavor"),   Field("group_size"),    Field("memory_limit"), Field("sequence_slices"), Field("encoders")};
     return std::ranges::find(kMakers, field) != kMakers.end();
 }
 

@@ -173,6 +173,8 @@ bool OpGraph::linkProducers(const StageWays& ways, OpIndex begin, OpIndex end) {
         case OpKind::Forward:
             if (const auto before = ways.before(s))
                 needs.stage = find(OpKind::Forward, op.microbatch, *before, op.sequence);
+            if (const int joined = joinedStage(placement_, s.value); joined >= 0)
+                needs.own = find(OpKind::Forward, op.microbatch, Stage{joined}, op.sequence);
             break;
         case OpKind::Backward:
         case OpKind::BackwardInput:
@@ -190,14 +192,18 @@ bool OpGraph::linkProducers(const StageWays& ways, OpIndex begin, OpIndex end) {
     return whole;
 }
 
-OpIndex OpGraph::consumer(OpIndex index) const {
+int OpGraph::neighbour(OpIndex index) const {
+    const OpKind kind = op(index).kind;
+    if (kind == OpKind::Forward) return stageAfter(placement_, stage(index).value);
+    return producesInputGradient(kind) ? stageBefore(placement_, stage(index).value) : -1;
+}
+
+OpIndex OpGraph::consumerOn(OpIndex index, int stage) const {
     const Op& op = ops_[at(index)];
-    const bool forward = op.kind == OpKind::Forward;
-    if ((!forward && !producesInputGradient(op.kind)) || !inRange(op)) return kNoOp;
-    const Stage next{stage(index).value + (forward ? routes(placement_) : -routes(placement_))};
-    if (next.value < 0 || next.value >= pp_ * vpp_) return kNoOp;
-    const OpIndex found = find(op.kind, op.microbatch, next, op.sequence);
-    return found >= 0 && producers(found).stage == index ? found : kNoOp;
+    if (stage < 0 || stage >= pp_ * vpp_ || !inRange(op)) return kNoOp;
+    const OpIndex found = find(op.kind, op.microbatch, Stage{stage}, op.sequence);
+    if (found < 0) return kNoOp;
+    return producers(found).stage == index || joinedInput(found) == index ? found : kNoOp;
 }
 
 bool OpGraph::plainlyComplete() const {

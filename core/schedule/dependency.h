@@ -24,7 +24,9 @@ inline constexpr int kMaxSequenceSlices = 4096;
 /// The ops that an op waits for, except for the previous op on its rank.
 struct Producers {
     OpIndex stage = kNoOp; ///< data from the neighbouring stage: F(s) for F(s+1), B or I (s+1) for B or I (s)
-    OpIndex own = kNoOp;   ///< data kept on the same stage: F(s) for B or I (s), I(s) for W(s)
+    /// Data kept on the same stage: F(s) for B or I (s), I(s) for W(s). For an F where two encoders join, the output of
+    /// the first encoder; `stage` is then that of the second.
+    OpIndex own = kNoOp;
 };
 
 /// The ops of one step, rank by rank in execution order, and the sizes to which they refer.
@@ -59,8 +61,20 @@ public:
     [[nodiscard]] const Producers& producers(OpIndex index) const { return producers_[at(index)]; }
     [[nodiscard]] OpIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] OpIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The op of the neighbouring stage whose Producers::stage is this op; kNoOp if there is none.
-    [[nodiscard]] OpIndex consumer(OpIndex index) const;
+    /// The op of the neighbouring stage that needs this op's output; kNoOp if there is none.
+    [[nodiscard]] OpIndex consumer(OpIndex index) const { return consumerOn(index, neighbour(index)); }
+    /// True if two encoders join: some ops then have a joinedInput() or a joinedConsumer().
+    [[nodiscard]] bool joins() const { return bubblescope::joins(placement_); }
+    /// The output of the first encoder that an F needs besides Producers::stage; kNoOp for other ops.
+    [[nodiscard]] OpIndex joinedInput(OpIndex index) const {
+        return ops_[at(index)].kind == OpKind::Forward ? producers(index).own : kNoOp;
+    }
+    /// The op of the first encoder that needs a gradient of the trunk besides consumer(); kNoOp for other ops.
+    [[nodiscard]] OpIndex joinedConsumer(OpIndex index) const {
+        return producesInputGradient(ops_[at(index)].kind)
+                   ? consumerOn(index, joinedStage(placement_, stage(index).value))
+                   : kNoOp;
+    }
     /// True if the op's input comes from another rank.
     [[nodiscard]] bool receives(OpIndex index) const {
         const OpIndex producer = producers(index).stage;
@@ -91,6 +105,9 @@ private:
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
     [[nodiscard]] int stageSlots() const;
+    /// The stage that receives an op's output; outside the range of stages if there is none.
+    [[nodiscard]] int neighbour(OpIndex index) const;
+    [[nodiscard]] OpIndex consumerOn(OpIndex index, int stage) const;
     void indexOps();
     /// Properties of a subset of the ops.
     struct Part {

@@ -1,5 +1,6 @@
 #include "core/schedule/schedule.h"
 
+#include "core/base/text.h"
 #include "core/base/visible.h"
 
 #include <fmt/format.h>
@@ -7,9 +8,12 @@
 namespace bubblescope {
 namespace {
 
+constexpr std::string_view kEncoders = "encoders-";
+
 /// The position of a rank in one pass of a route through the ranks. The function is its own inverse.
 int column(Placement placement, int pp, int route, int pass, int rank) {
-    const bool turned = placement != Placement::Loop && pass % 2 == 1; // V: every other pass runs backwards
+    const bool turned =
+        withoutEncoders(placement) != Placement::Loop && pass % 2 == 1; // V: every other pass runs backwards
     return turned != (route == 1) ? pp - 1 - rank : rank;
 }
 
@@ -28,20 +32,34 @@ Location locate(Placement placement, int pp, Stage stage) {
     return {Rank{column(placement, pp, route, pass, place % pp)}, Chunk{pass * routes(placement) + route}};
 }
 
-std::string_view placementName(Placement placement) {
+std::string placementName(Placement placement) {
     switch (placement) {
     case Placement::Loop: return "loop";
     case Placement::V: return "v";
     case Placement::Bidirectional: return "bidirectional";
     }
-    return "";
+    const Encoders encoders = encodersOf(placement);
+    return encoders.second > 0 ? fmt::format("{}{}-{}", kEncoders, encoders.first, encoders.second)
+                               : fmt::format("{}{}", kEncoders, encoders.first);
 }
 
 std::optional<Placement> placementFromName(std::string_view name) {
     if (name == "loop") return Placement::Loop;
     if (name == "v") return Placement::V;
     if (name == "bidirectional") return Placement::Bidirectional;
-    return std::nullopt;
+    if (!name.starts_with(kEncoders)) return std::nullopt;
+    name.remove_prefix(kEncoders.size());
+    const auto first = takeNumber<int>(name);
+    std::optional<int> second = 0;
+    if (!name.empty()) {
+        if (!name.starts_with('-')) return std::nullopt;
+        name.remove_prefix(1);
+        second = takeNumber<int>(name);
+        if (!second || *second < 1) return std::nullopt;
+    }
+    if (!name.empty() || !first || *first < 1 || *first > kMaxEncoderRanks || *second > kMaxEncoderRanks)
+        return std::nullopt;
+    return encoderPlacement({*first, *second});
 }
 
 std::size_t Schedule::opCount() const {
@@ -49,6 +67,12 @@ std::size_t Schedule::opCount() const {
     for (const auto& ops : ranks)
         count += ops.size();
     return count;
+}
+
+Status rejectEncoders(Placement placement, std::string_view what) {
+    if (encodersOf(placement).ranks() == 0) return {};
+    return usageError(fmt::format("{} needs one chain of stages, but this order has encoders before a trunk", what),
+                      "choose an order without encoders");
 }
 
 std::string orderName(std::string_view family, std::string_view flavor) {

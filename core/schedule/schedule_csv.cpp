@@ -149,6 +149,7 @@ std::size_t columnOf(std::string_view line, std::size_t action) {
 } // namespace
 
 Result<std::string> scheduleToCsv(const Schedule& schedule) {
+    BUBBLESCOPE_TRY(rejectEncoders(schedule.placement, "PyTorch's CSV"));
     if (routes(schedule.placement) > 1) {
         return usageError("PyTorch's CSV cannot represent two pipelines in opposite directions",
                           fmt::format("use {}", Field("json")));

@@ -136,7 +136,7 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     const auto known = placementFromName(placement.empty() ? "loop" : placement);
     if (!known)
         return inputError(where, fmt::format("unknown placement \"{}\"", placement),
-                          "placements are loop, v and bidirectional");
+                          "placements are loop, v, bidirectional, and encoders-N or encoders-N-N");
     schedule.placement = *known;
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return inputError(where,
@@ -206,7 +206,8 @@ Status readActions(const Json& document, const std::string& where, LoweredSchedu
     const auto lists = document.find("lowered");
     if (lists == document.end() || lists->is_null()) return {};
     const std::size_t ranks = lowered.order.ranks.size();
-    if (!lists->is_array() || lists->size() != ranks || routes(lowered.order.placement) > 1)
+    if (!lists->is_array() || lists->size() != ranks || routes(lowered.order.placement) > 1 ||
+        joins(lowered.order.placement))
         return inputError(where, "\"lowered\" is not a list of action names for each rank of one pipeline",
                           shapeOfSchedules());
     for (std::size_t r = 0; r < ranks; ++r) {

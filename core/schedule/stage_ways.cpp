@@ -2,7 +2,8 @@
 
 namespace bubblescope {
 
-StageWays::StageWays(Placement placement, int pp, int vpp, int copies) : stages_(pp * vpp), apart_(routes(placement)) {
+StageWays::StageWays(Placement placement, int pp, int vpp, int copies)
+    : placement_(placement), stages_(pp * vpp), apart_(routes(placement)) {
     if (copies > 1) cut_ = pp / copies;
 }
 

@@ -11,7 +11,8 @@ namespace bubblescope {
 /// The paths (ways) of micro-batches through the stages: one path per copy of a model on the ranks. With one pipeline,
 /// the only path contains all stages in order. Two pipelines in opposite directions have one path each. If each
 /// pipeline has one stage per rank, the second pipeline may also consist of several copies of a smaller model, each
-/// with its own path and the same number of ranks. The first copy starts at the last rank. Stores only a few integers.
+/// with its own path and the same number of ranks. The first copy starts at the last rank. Encoders and their trunk are
+/// one path, which a micro-batch passes as a whole. Stores only a few integers.
 class StageWays {
 public:
     struct Way {
@@ -33,18 +34,30 @@ public:
     /// The stages from which a stage receives activations (before) and gradients (after); none at the ends of its path.
     [[nodiscard]] std::optional<Stage> before(Stage stage) const {
         if (stage.value < apart_ || (cut_ > 0 && begins(stage.value))) return std::nullopt;
-        return Stage{stage.value - apart_};
+        const int before = stageBefore(placement_, stage.value);
+        return before < 0 ? std::nullopt : std::optional(Stage{before});
     }
     [[nodiscard]] std::optional<Stage> after(Stage stage) const {
-        const int next = stage.value + apart_;
+        const int next = stageAfter(placement_, stage.value);
         if (next >= stages_ || (cut_ > 0 && begins(next))) return std::nullopt;
         return Stage{next};
+    }
+
+    /// The number of the transfer of activations from a stage to the next: transferNumber().
+    [[nodiscard]] int activationNumber(Stage producer) const {
+        return transferNumber(placement_, stages_, Payload::Activation, producer.value);
+    }
+    /// The last stage of the first encoder, if the stage joins its outputs with those of a second one.
+    [[nodiscard]] std::optional<Stage> joined(Stage stage) const {
+        const int joined = joinedStage(placement_, stage.value);
+        return joined < 0 ? std::nullopt : std::optional(Stage{joined});
     }
 
 private:
     /// True for the first stage of a copy.
     [[nodiscard]] bool begins(int stage) const { return stage % 2 == 1 && stage / 2 % cut_ == 0; }
 
+    Placement placement_;
     int stages_;
     int apart_;
     int cut_ = 0; ///< number of stages per copy; 0 = there are no copies

@@ -39,9 +39,10 @@ enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 
 /// On a rank's communication lane: one side of a transfer, a wait for a transfer, or a collective inside an op. `stage`
 /// is the stage that consumes the payload: an activation of stage s feeds F of s, and a gradient of stage s feeds B or
-/// I of s. The send and the receive of a transfer therefore have the same (payload, microbatch, sequence, stage), which
-/// is unique within a step. A collective runs among the ranks that share a stage: `stage` is that stage, `peer` is the
-/// rank itself and `payload` is the reduced data. An op may have several collectives.
+/// I of s; transferStages() defines it where two encoders join. The send and the receive of a transfer therefore have
+/// the same (payload, microbatch, sequence, stage), which is unique within a step. A collective runs among the ranks
+/// that share a stage: `stage` is that stage, `peer` is the rank itself and `payload` is the reduced data. An op may
+/// have several collectives.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;

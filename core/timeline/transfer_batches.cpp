@@ -32,9 +32,10 @@ std::optional<Rank> rankOf(const StepTimeline& step, int stage) {
 
 /// The link of a transfer; `span` may be either side.
 std::optional<LinkEnds> linkOf(const StepTimeline& step, const CommSpan& span) {
-    const int apart = span.payload == Payload::Activation ? routes(step.placement) : -routes(step.placement);
-    const auto from = rankOf(step, span.stage.value - apart);
-    const auto to = rankOf(step, span.stage.value);
+    const auto [producer, consumer] =
+        transferStages(step.placement, step.pp * step.vpp, span.payload, span.stage.value);
+    const auto from = rankOf(step, producer);
+    const auto to = rankOf(step, consumer);
     if (!from || !to) return std::nullopt;
     return LinkEnds{from->value, to->value};
 }

@@ -39,19 +39,22 @@ std::optional<OpPlace> findBackward(const StepTimeline& step, int stage, Microba
 /// True for the last stage that a micro-batch passes. With two pipelines this may not be the last stage: the second one
 /// may be several copies of a smaller model.
 bool isLast(const StepTimeline& step, int stage, MicrobatchSlice slice) {
-    const int next = stage + routes(step.placement);
+    const int next = stageAfter(step.placement, stage);
     if (next >= step.pp * step.vpp) return true;
     return stage % routes(step.placement) == 1 && !findForward(step, next, slice) && !findBackward(step, next, slice);
 }
 
-/// The op at one end of a transfer, `apart` stages before the consuming one.
-std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, int apart) {
-    if (span.payload == Payload::Activation)
-        return findForward(step, span.stage.value - apart, microbatchSliceOf(span));
-    return findBackward(step, span.stage.value + apart, microbatchSliceOf(span));
+TransferStages stagesOf(const StepTimeline& step, const CommSpan& span) {
+    return transferStages(step.placement, step.pp * step.vpp, span.payload, span.stage.value);
 }
 
-/// Identifies a payload within a step; `stage` is the consuming one.
+/// The op of a stage that computes or consumes the payload of a transfer.
+std::optional<OpPlace> opOfTransfer(const StepTimeline& step, const CommSpan& span, int stage) {
+    return span.payload == Payload::Activation ? findForward(step, stage, microbatchSliceOf(span))
+                                               : findBackward(step, stage, microbatchSliceOf(span));
+}
+
+/// Identifies a payload within a step, by the number of its transfer.
 struct PayloadKey {
     Payload payload{};
     Stage stage;
@@ -71,8 +74,9 @@ public:
 
     /// `expected` is the number of values per payload and stage, if it has any.
     explicit ByPayload(const StepTimeline& step, std::size_t expected = 0)
-        : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp)), expected_(expected),
-          lists_(kPayloads * stages_) {}
+        : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp) +
+                  (joins(step.placement) ? 1 : 0)),
+          expected_(expected), lists_(kPayloads * stages_) {}
 
     /// Ignores stages that the step does not have: no op consumes what is sent to them.
     void add(const PayloadKey& key, const Value& value) {
@@ -179,12 +183,12 @@ std::optional<OpPlace> producerOf(const StepTimeline& step, const OpPlace& place
     const Op& op = place.in(step).op;
     const MicrobatchSlice slice = microbatchSliceOf(op);
     const int stage = step.stageOf(place.rank, op.chunk).value;
-    const int apart = routes(step.placement);
+    const int next = stageAfter(step.placement, stage);
     switch (op.kind) {
-    case OpKind::Forward: return findForward(step, stage - apart, slice);
+    case OpKind::Forward: return findForward(step, stageBefore(step.placement, stage), slice);
     case OpKind::Backward:
     case OpKind::BackwardInput:
-        return isLast(step, stage, slice) ? findForward(step, stage, slice) : findBackward(step, stage + apart, slice);
+        return isLast(step, stage, slice) ? findForward(step, stage, slice) : findBackward(step, next, slice);
     case OpKind::BackwardWeight: return findOpAt(step, Stage(stage), slice, {OpKind::BackwardInput});
     case OpKind::Optimizer: break;
     }
@@ -195,12 +199,12 @@ std::optional<OpPlace> consumerOf(const StepTimeline& step, const OpPlace& place
     const Op& op = place.in(step).op;
     const MicrobatchSlice slice = microbatchSliceOf(op);
     const int stage = step.stageOf(place.rank, op.chunk).value;
-    const int apart = routes(step.placement);
+    const int next = stageAfter(step.placement, stage);
     switch (op.kind) {
     case OpKind::Forward:
-        return isLast(step, stage, slice) ? findBackward(step, stage, slice) : findForward(step, stage + apart, slice);
+        return isLast(step, stage, slice) ? findBackward(step, stage, slice) : findForward(step, next, slice);
     case OpKind::Backward:
-    case OpKind::BackwardInput: return findBackward(step, stage - apart, slice);
+    case OpKind::BackwardInput: return findBackward(step, stageBefore(step.placement, stage), slice);
     case OpKind::BackwardWeight:
     case OpKind::Optimizer: break;
     }
@@ -208,11 +212,11 @@ std::optional<OpPlace> consumerOf(const StepTimeline& step, const OpPlace& place
 }
 
 std::optional<OpPlace> producerOf(const StepTimeline& step, const CommSpan& span) {
-    return opAtEnd(step, span, routes(step.placement));
+    return opOfTransfer(step, span, stagesOf(step, span).producer);
 }
 
 std::optional<OpPlace> consumerOf(const StepTimeline& step, const CommSpan& span) {
-    return opAtEnd(step, span, 0);
+    return opOfTransfer(step, span, stagesOf(step, span).consumer);
 }
 
 std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& place) {
@@ -228,28 +232,33 @@ std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& plac
 }
 
 std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
-    const int apart = routes(step.placement);
+    const int stages = step.pp * step.vpp;
     ByPayload<OpPlace> producers(step);
     forEachPassing(step, slice, [&](const OpPlace& place, Payload payload, int stage) {
-        const Op& op = place.in(step).op;
-        const int next = stage + (payload == Payload::Activation ? apart : -apart);
-        producers.add({payload, Stage(next), microbatchSliceOf(op)}, place);
+        const MicrobatchSlice of = microbatchSliceOf(place.in(step).op);
+        producers.add({payload, Stage(transferNumber(step.placement, stages, payload, stage)), of}, place);
+        const int joined = joinedStage(step.placement, stage);
+        if (payload == Payload::Gradient && joined >= 0) producers.add({payload, Stage(joined), of}, place);
     });
     producers.sort();
     RecordedEnds ends = recordedEnds(step, slice);
     std::vector<OpTransfer> out;
-    forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
-        const Op& op = consumer.in(step).op;
-        const PayloadKey key{payload, Stage(stage), microbatchSliceOf(op)};
+    const auto add = [&](const OpPlace& consumer, const PayloadKey& key) {
         const OpPlace* producer = producers.find(key);
         if (producer == nullptr || producer->rank == consumer.rank) return;
-        OpTransfer transfer{payload, *producer, consumer, {}, {}};
+        OpTransfer transfer{key.payload, *producer, consumer, {}, {}};
         const TransferEnd* sent = ends.sent.find(key);
         const TransferEnd* received = ends.received.find(key);
         transfer.sent = sent != nullptr ? *sent : TransferEnd{producer->rank, producer->in(step).end, false};
         transfer.received =
             received != nullptr ? *received : TransferEnd{consumer.rank, consumer.in(step).start, false};
         out.push_back(transfer);
+    };
+    forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
+        const MicrobatchSlice of = microbatchSliceOf(consumer.in(step).op);
+        add(consumer, {payload, Stage(stage), of});
+        if (payload == Payload::Activation && joinedStage(step.placement, stage) >= 0)
+            add(consumer, {payload, Stage(stages), of});
     });
     return out;
 }
@@ -273,14 +282,13 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
     });
     ops.sort();
     const TransferBatches batches(step);
-    const int apart = routes(step.placement);
     const auto isBetweenRanks = [&](const PayloadKey& key) {
-        PayloadKey before = key;
-        before.stage.value += key.payload == Payload::Activation ? -apart : apart;
-        const Rank* const producer = ops.find(before);
-        return producer != nullptr && std::ranges::any_of(ops.all(key), [&](const ByPayload<Rank>::Entry& consumer) {
-                   return consumer.value != *producer;
-               });
+        const auto [from, to] = transferStages(step.placement, step.pp * step.vpp, key.payload, key.stage.value);
+        const Rank* const producer = ops.find({key.payload, Stage(from), key.slice});
+        if (producer == nullptr) return false;
+        const auto consumers = ops.all({key.payload, Stage(to), key.slice});
+        return std::ranges::any_of(consumers,
+                                   [&](const ByPayload<Rank>::Entry& consumer) { return consumer.value != *producer; });
     };
     for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
         for (const CommSpan& span : step.comm[rank]) {

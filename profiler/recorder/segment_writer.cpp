@@ -90,7 +90,8 @@ void TraceSegmentWriter::encodeBeginning(ClockPair clocks) {
     for (std::size_t track = 0; track < (info_.tp > 1 ? kReplayTrack : kCollectiveTrack); ++track)
         openLane(track);
     encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
-    std::vector<perfetto::Arg> args = perfetto::runArgs(info_, in_pipeline);
+    const std::string placement = placementName(info_.placement);
+    std::vector<perfetto::Arg> args = perfetto::runArgs(info_, placement, in_pipeline);
     args.push_back({"host", std::string_view(process_.host)});
     args.push_back({"clock", std::string_view(process_.clock)});
     args.push_back({"pid", process_.pid});

@@ -63,11 +63,11 @@ private:
     /// Times at which the payloads sent by this rank were computed.
     [[nodiscard]] std::map<TransferKey, TimeNs> producedOn(Rank rank) const {
         std::map<TransferKey, TimeNs> made;
-        const int apart = routes(step_.placement);
         for (const TimelineOp& op : step_.ranks[rank.index()]) {
             const bool forward = op.op.kind == OpKind::Forward;
             if (!forward && !producesInputGradient(op.op.kind)) continue;
-            const Stage consumer{step_.stageOf(rank, op.op.chunk).value + (forward ? apart : -apart)};
+            const Stage consumer{transferNumber(step_.placement, step_.pp * step_.vpp, payloadOf(op.op.kind),
+                                                step_.stageOf(rank, op.op.chunk).value)};
             made[{payloadOf(op.op.kind), op.op.microbatch, op.op.sequence, consumer}] = op.end;
         }
         return made;

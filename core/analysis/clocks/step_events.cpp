@@ -31,10 +31,10 @@ std::int32_t TransferTable::fill(const StepTimeline& step) {
     std::vector<Rank> rank_of; // per stage
     for (int stage = 0; stage < step.pp * step.vpp; ++stage)
         rank_of.push_back(locate(step.placement, step.pp, Stage{stage}).rank);
-    const int apart = routes(step.placement);
     const auto isOf = [&](const CommSpan& span, Rank rank) {
-        const int from = span.stage.value - (span.payload == Payload::Activation ? apart : -apart);
-        const Stage stage{span.kind == CommKind::Send ? from : span.stage.value};
+        const auto [from, to] =
+            transferStages(step.placement, static_cast<int>(rank_of.size()), span.payload, span.stage.value);
+        const Stage stage{span.kind == CommKind::Send ? from : to};
         return stage.value >= 0 && stage.index() < rank_of.size() && rank_of[stage.index()] == rank;
     };
     std::vector<Found> found(step.comm.size());

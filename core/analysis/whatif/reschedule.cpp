@@ -103,6 +103,7 @@ private:
 };
 
 Status checkSource(const RunModel& run) {
+    BUBBLESCOPE_TRY(rejectEncoders(run.placement, "predicting another order"));
     for (const RunNode& node : run.graph().nodes()) {
         if (node.op == RunOp::Pair) {
             return inputError(run.where, "it runs forwards and backwards in pairs; their separate times are unknown, "
@@ -231,7 +232,7 @@ public:
         const PipelineTimes times{
             [&](OpIndex op, OpIndex partner) { return partner == kNoOp ? opTime(op) : opTime(op) + opTime(partner); },
             nullptr,
-            [&](OpIndex consumer) { return links_.of(ops_.rank(ops_.producers(consumer).stage), ops_.rank(consumer)); },
+            [&](OpIndex consumer, OpIndex producer) { return links_.of(ops_.rank(producer), ops_.rank(consumer)); },
             [&](OpIndex op, std::vector<OpDelay>& out) { delays_.of(ops_.rank(op), runOp(ops_.op(op).kind), out); }};
         const auto pipelines = addPipeline(builder, place, vpp, ops_, times);
         for (std::size_t r = 0; r < pipelines.size(); ++r) {

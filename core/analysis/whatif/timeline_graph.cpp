@@ -71,11 +71,9 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         if (op.kind != OpKind::Forward) pipeline.last_backward[op.chunk.index()] = nodes[at(index)];
     }
     std::vector<NodeId> transfers(times.holds ? nodes.size() : 0, kNoNode);
-    for (OpIndex index = 0; index < ops.size(); ++index) {
-        if (!ops.receives(index)) continue;
-        const std::optional<TimeNs> time = times.transfer(index);
-        if (!time) continue;
-        const OpIndex producer = ops.producers(index).stage;
+    const auto addTransfer = [&](OpIndex index, OpIndex producer) {
+        const std::optional<TimeNs> time = times.transfer(index, producer);
+        if (!time) return kNoNode;
         const bool forward = payloadOf(ops.op(index).kind) == Payload::Activation;
         RunNode node = nodeOf(place, ops, index, forward ? RunOp::ForwardTransfer : RunOp::BackwardTransfer);
         node.peer = node.rank;
@@ -83,7 +81,13 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         const NodeId transfer = builder.add(node, *time);
         builder.after(transfer, nodes[at(producer)]);
         builder.after(starts[at(index)], transfer);
+        return transfer;
+    };
+    for (OpIndex index = 0; index < ops.size(); ++index) {
+        if (!ops.receives(index)) continue;
+        const NodeId transfer = addTransfer(index, ops.producers(index).stage);
         if (times.holds) transfers[at(index)] = transfer;
+        if (const OpIndex joined = ops.joinedInput(index); joined >= 0) addTransfer(index, joined);
     }
     for (OpIndex index = 0; index < static_cast<OpIndex>(transfers.size()); ++index) {
         const OpHold hold = times.holds(index);
@@ -118,7 +122,7 @@ public:
         const PipelineTimes times{
             [this](OpIndex op, OpIndex) { return observed_.graph.duration(unitOf(op)); },
             [this](OpIndex op) { return parts_.ofOp(StepGraph::at(unitOf(op))); },
-            [this](OpIndex consumer) { return transferTo(consumer); },
+            [this](OpIndex consumer, OpIndex producer) { return transferTo(consumer, producer); },
             [this](OpIndex op, std::vector<OpDelay>& out) { addDelays(StepGraph::at(unitOf(op)), out); },
             withHolds() ? std::function<OpHold(OpIndex)>([this](OpIndex op) { return holdBefore(op); }) : nullptr};
         const auto pipelines = addPipeline(builder, place, step_.vpp, ops(), times);
@@ -143,10 +147,12 @@ private:
         const Op& op = planned_->op(index);
         return observed_.graph.unitOf(ran.find(op.kind, op.microbatch, planned_->stage(index), op.sequence));
     }
-    [[nodiscard]] std::optional<TimeNs> transferTo(OpIndex consumer) const {
+    [[nodiscard]] std::optional<TimeNs> transferTo(OpIndex consumer, OpIndex producer) const {
         const StepGraph& graph = observed_.graph;
         const std::size_t unit = StepGraph::at(unitOf(consumer));
-        const std::size_t side = graph.pair[unit] && ops().partner(consumer) < consumer ? 1 : 0;
+        const bool second =
+            graph.pair[unit] ? ops().partner(consumer) < consumer : producer == ops().joinedInput(consumer);
+        const std::size_t side = second ? 1 : 0;
         if (graph.input(side, unit) == kNoUnit) return std::nullopt;
         return graph.transfer[side][unit];
     }

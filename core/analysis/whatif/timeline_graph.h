@@ -30,8 +30,8 @@ struct OpHold {
 struct PipelineTimes {
     std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< time of an op, or of a pair if `partner` is not kNoOp
     std::function<OpParts(OpIndex op)> parts;              ///< parts of the op's time; empty if unknown
-    /// Time of the transfer that feeds an op; none if the op did not wait for it.
-    std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
+    /// Time of the transfer of an op's input; none if the op did not wait for it.
+    std::function<std::optional<TimeNs>(OpIndex consumer, OpIndex producer)> transfer;
     std::function<void(OpIndex op, std::vector<OpDelay>& out)> delays; ///< delays before an op, in time order
     std::function<OpHold(OpIndex op)> holds = nullptr;                 ///< empty if sends do not block ranks
 };

@@ -68,7 +68,7 @@ SliceArgs commArgs(const CommSpan& span, int step) {
     return args;
 }
 
-std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
+std::vector<Arg> runArgs(const RunInfo& info, const std::string& placement, std::optional<Rank> rank) {
     std::vector<Arg> args{
         {"source", std::string_view(info.source)},
         {"backend", std::string_view(info.backend)},
@@ -77,7 +77,7 @@ std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
         {"pp", number(info.pp)},
         {"microbatches", number(info.microbatches)},
         {"vpp", number(info.vpp)},
-        {"placement", placementName(info.placement)},
+        {"placement", std::string_view(placement)},
         {"paced", info.paced},
         {"pace_tolerance_ns", number(info.pace_tolerance.count())},
     };
@@ -125,15 +125,21 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
 FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step) {
     FlowIds ids;
     // The first stage's forward and the last stage's backward receive nothing from a neighbour.
-    const auto add = [&](Payload payload, std::optional<Stage> producer, std::optional<Stage> consumer) {
-        if (producer && consumer) ids.add(transferFlowId(step, payload, op, *consumer));
+    const auto activation = [&](std::optional<Stage> producer) {
+        if (!producer || !ways.after(*producer)) return;
+        ids.add(transferFlowId(step, Payload::Activation, op, Stage{ways.activationNumber(*producer)}));
+    };
+    const auto gradient = [&](std::optional<Stage> consumer) {
+        if (consumer && ways.after(*consumer)) ids.add(transferFlowId(step, Payload::Gradient, op, *consumer));
     };
     if (op.kind == OpKind::Forward) {
-        add(Payload::Activation, ways.before(stage), stage);
-        add(Payload::Activation, stage, ways.after(stage));
+        activation(ways.before(stage));
+        activation(ways.joined(stage));
+        activation(stage);
     } else if (producesInputGradient(op.kind)) {
-        add(Payload::Gradient, ways.after(stage), stage);
-        add(Payload::Gradient, stage, ways.before(stage));
+        gradient(stage);
+        gradient(ways.before(stage));
+        gradient(ways.joined(stage));
     }
     return ids;
 }

@@ -33,8 +33,8 @@ private:
 };
 [[nodiscard]] SliceArgs opArgs(const Op& op, const OpDetails& details, Stage stage, int step);
 [[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
-/// `rank` is set if the file has only one rank.
-[[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
+/// `placement` is the name of the run's placement. `rank` is set if the file has only one rank.
+[[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, const std::string& placement, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);
 /// Name such as "send F3", or "all_reduce" for a collective.
@@ -54,7 +54,7 @@ public:
     } // NOLINT(google-explicit-constructor)
 
 private:
-    std::array<std::uint64_t, 2> ids_{};
+    std::array<std::uint64_t, 3> ids_{}; ///< three where two encoders join
     std::size_t count_ = 0;
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step);

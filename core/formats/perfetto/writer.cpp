@@ -179,7 +179,7 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
     encoder.clockSnapshot(begin);
     const std::optional<Rank> only_rank = rank_count == 1 ? std::optional(Rank{0}) : std::nullopt;
     encoder.instant(ranks.front().processUuid(), begin, trace_names::kRun, trace_names::kRunEvent,
-                    runArgs(info, only_rank));
+                    runArgs(info, placementName(info.placement), only_rank));
 
     for (const StepTimeline& step : steps)
         writeStep(step, ranks, encoder, out);

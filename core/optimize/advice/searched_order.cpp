@@ -70,8 +70,8 @@ private:
 };
 
 bool canBeSearched(const Schedule& order) {
-    return routes(order.placement) == 1 && order.opCount() <= kMostSearchedOps &&
-           std::ranges::none_of(order.ranks, [](const std::vector<Op>& ops) {
+    return routes(order.placement) == 1 && encodersOf(order.placement).ranks() == 0 &&
+           order.opCount() <= kMostSearchedOps && std::ranges::none_of(order.ranks, [](const std::vector<Op>& ops) {
                return std::ranges::any_of(ops, [](const Op& op) { return op.overlapped || op.sequence > 0; });
            });
 }

@@ -357,6 +357,7 @@ std::vector<std::pair<std::string, Partition>> plainRules(int layers, int stages
 Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::vector<Layer>& layers,
                                            const PartitionOptions& options) {
     const int stages = schedule.stages();
+    BUBBLESCOPE_TRY(rejectEncoders(schedule.placement, "a partition of layers"));
     if (routes(schedule.placement) > 1) {
         return usageError(
             fmt::format("{} holds two copies of the model, so its stages are not a chain of layers", schedule.name),

@@ -70,4 +70,7 @@ struct FamilyTheory {
 /// backward; derived in forwards_first.cpp. Errors: Usage if the stages are not equal.
 [[nodiscard]] Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain);
 
+/// Form of 1F1B with encoders before a trunk; derived in encoders.cpp. Errors: Usage outside its domain.
+[[nodiscard]] Result<ClosedForm> encoderForm(const Schedule& schedule, const CostModel& costs);
+
 } // namespace bubblescope

@@ -71,6 +71,7 @@ Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& co
 }
 
 Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs) {
+    if (encodersOf(schedule.placement).ranks() > 0) return encoderForm(schedule, costs);
     if (!costs.stages.empty()) return unequal1F1BForm(schedule, costs);
     FormBuilder form(schedule, costs,
                      freeTransfers(costs) ? "any m, any t_f and t_b, c = 0; equal stages"
@@ -84,8 +85,10 @@ Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs
 }
 
 PeakForm oneFOneBPeaks(const Schedule& schedule) {
-    return peakForm(schedule, "min(m, p−s)", "any p and m",
-                    [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
+    const int length = pathLength(schedule.placement, schedule.pp);
+    const bool encoders = encodersOf(schedule.placement).ranks() > 0;
+    return peakForm(schedule, encoders ? "min(m, P−d)" : "min(m, p−s)", "any p and m",
+                    [&](int s) { return std::min(schedule.microbatches, length - pathPlace(schedule.placement, s)); });
 }
 
 /// The split of the middle bubble in Zheng 2024, where some rank has a steady part.
@@ -109,6 +112,7 @@ std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) 
 }
 
 std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel& costs) {
+    if (encodersOf(schedule.placement).ranks() > 0) return {};
     const int p = schedule.pp;
     const OpTimes& t = costs.times;
     const bool free = freeTransfers(costs);
