@@ -286,6 +286,38 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
     if (most) answer.statements.push_back(*std::move(most));
 }
 
+/// Adds the only long step of a run. It may be chance and is therefore not a finding, but "no loss" would be wrong if
+/// it costs as much as one.
+void addLongStep(Answer& answer, const Run& run, const RunReport& report) {
+    if (report.period.long_steps.size() != 1) return;
+    const int number = report.period.long_steps.front();
+    const TimeNs time = std::ranges::find(report.selection.steps(), number, &SelectedStep::index)->time;
+    const TimeNs longer = time - report.selection.stepTime();
+    const TimeNs cost = report.period.long_excess;
+    if (fractionOf(cost, report.selection.stepTime()) < kLeastShareNamed) return;
+    Statement statement;
+    // A finding in this step that explains half of it says more.
+    for (std::size_t i = 0; i < report.anomalies.size(); ++i) {
+        const Anomaly& anomaly = report.anomalies[i];
+        const bool here = anomaly.seen.steps == 1 && anomaly.seen.first == number;
+        if (here && concernOf(anomaly.kind) == Concern::Time && 2 * anomaly.seen.total >= longer) {
+            statement = statementOf(run, report, i);
+            break;
+        }
+    }
+    if (statement.kind.empty()) {
+        statement.concern = Concern::Time;
+        statement.kind = anomalyKindName(AnomalyKind::LongSteps);
+        statement.what = say("step {} took {}, {} longer than the typical step; a single long step may be chance.",
+                             number, formatTime(time), formatTime(longer));
+        statement.action =
+            say("See what happened in it: 'bubblescope analyze {}'.", optionOf(Field("step"), std::to_string(number)));
+    }
+    statement.since = number;
+    statement.cost = cost;
+    answer.statements.push_back(std::move(statement));
+}
+
 void addLosses(Answer& answer, const Run& run) {
     const StepValueMap values = statedValues(run);
     std::size_t count = 0;
@@ -316,6 +348,7 @@ Answer answerOf(const Run& run, const RunReport& report) {
     addFindings(answer, gains, run, report);
     addLosses(answer, run);
     addCause(answer, gains, run, report);
+    addLongStep(answer, run, report);
     Statement nothing;
     nothing.kind = "fine";
     nothing.what = say("No loss above {} % beyond the schedule's own bubble.", std::lround(100 * kLeastShareNamed));

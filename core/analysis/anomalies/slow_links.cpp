@@ -13,6 +13,8 @@ namespace bubblescope {
 namespace {
 
 constexpr double kFewestDeviations = 6;
+/// Larger ratios say nothing: recordings may contain no time at all for the usual transfer.
+constexpr double kLargestRatioNamed = 1000;
 
 using Links = std::map<LinkKey, std::vector<Transferred>>;
 
@@ -71,10 +73,18 @@ void tell(Anomaly& anomaly, double time, double usual, std::optional<double> oth
                               "{}); at the median the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), timeText(*other_way), timeText(usual), cost, 100 * share);
         anomaly.suggestion = say("Check that link: its adapters, cable and switch port, other traffic, and its route.");
+    } else if (of_two && ratio >= kLargestRatioNamed) {
+        anomaly.message = say("transfers from rank {} to rank {} take {} (other direction: {}); with equal times the "
+                              "step would be {} shorter ({:.1f} %).",
+                              from, to, timeText(time), timeText(usual), cost, 100 * share);
     } else if (of_two) {
         anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the other direction's {}; with "
                               "equal times the step would be {} shorter ({:.1f} %).",
                               from, to, timeText(time), ratio, timeText(usual), cost, 100 * share);
+    } else if (ratio >= kLargestRatioNamed) {
+        anomaly.message = say("transfers from rank {} to rank {} take {} (median link: {}); at the median the step "
+                              "would be {} shorter ({:.1f} %).",
+                              from, to, timeText(time), timeText(usual), cost, 100 * share);
     } else {
         anomaly.message = say("transfers from rank {} to rank {} take {}, {:.1f} × the median link's {}; at the median "
                               "the step would be {} shorter ({:.1f} %).",

@@ -102,13 +102,11 @@ StepPeriod periodOf(std::span<const StepTimeline> steps, const StepSelection& se
     }
     out.between = median(std::move(between));
     out.rare = all / count - out.step - out.between;
-    std::vector<int> numbers;
     for (const std::size_t place : longSteps(selection)) {
         out.long_excess += (selection.steps()[place].time - out.step) / count;
-        numbers.push_back(selection.steps()[place].index);
+        out.long_steps.push_back(selection.steps()[place].index);
     }
-    out.long_steps = numbers.size();
-    out.every = rhythmOf(numbers);
+    out.every = rhythmOf(out.long_steps);
     for (std::size_t a = 0; a < kHostActivityCount; ++a) {
         BetweenSteps most{static_cast<HostActivity>(a), 0, Rank{0}, TimeNs{0}};
         if (most.activity == HostActivity::WaitForCore) continue; // when exactly it waits is unknown

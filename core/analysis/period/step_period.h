@@ -50,7 +50,7 @@ struct StepPeriod {
     TimeNs between{0}; ///< median time between steps; negative if they overlap
     TimeNs rare{0};    ///< time that long steps and gaps add to the mean; negative if the mean is less than step +
                        ///< between
-    std::size_t long_steps = 0;           ///< see longSteps()
+    std::vector<int> long_steps;          ///< StepTimeline::index of longSteps()
     TimeNs long_excess{0};                ///< excess over the typical step, divided by the number of periods
     std::optional<int> every;             ///< distance between long steps, if regular
     std::vector<BetweenSteps> activities; ///< per activity, the rank that spent the most time on it; longest first

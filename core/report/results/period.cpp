@@ -21,7 +21,7 @@ Section periodData(const StepPeriod& period) {
     section.data("between_ns", period.between);
     section.data("rare_ns", period.rare);
     section.data("periods", period.periods);
-    section.data("long_steps", period.long_steps);
+    section.data("long_steps", period.long_steps.size());
     section.data("long_steps_ns", period.long_excess);
     if (period.every) section.data("long_steps_every", *period.every);
     Value::List activities;

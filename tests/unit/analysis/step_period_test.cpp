@@ -65,7 +65,7 @@ TEST(Period, IsTheMeanFromBeginToBegin) {
     EXPECT_EQ(period.between, kForward);
     EXPECT_EQ(period.period(), (run.steps.back().begin - run.steps.front().begin) / 8);
     EXPECT_EQ(period.rare, 9 * kForward / 8);
-    EXPECT_EQ(period.long_steps, 0U);
+    EXPECT_EQ(period.long_steps.size(), 0U);
 }
 
 TEST(Period, OfStepsThatOverlapIsShorterThanTheStep) {
@@ -146,7 +146,7 @@ TEST(LongSteps, OfASlowRankAreToldWithTheirRhythm) {
     EXPECT_EQ(slow[0].rank, Rank{1});
     EXPECT_EQ(rhythmOf(slow[0].seen), 5);
     EXPECT_EQ(report.period.every, 5);
-    EXPECT_EQ(report.period.long_steps, 6U);
+    EXPECT_EQ(report.period.long_steps.size(), 6U);
     EXPECT_TRUE(ofKind(report, AnomalyKind::LongSteps).empty()) << "the slow ops explain them";
 }
 

@@ -138,6 +138,27 @@ TEST(Answer, NamesNoCostBelowTheLimitOfFindings) {
     EXPECT_THAT(concerns(answerOfRun(with_transfers(TimeNs{80'000}))), ElementsAre(Concern::Time));
 }
 
+/// A single long step is not a finding, but a run in which it costs much is not without loss.
+TEST(Answer, NamesTheOnlyLongStepIfItCostsMuch) {
+    const auto with_step_5 = [](double times) {
+        return diagnoseRun(makeRunOf(k1F1B, kSteps,
+                                     [=](int step) -> TimeOf {
+                                         return [=](Rank, const Op&) { return step == 5 ? times : 1; };
+                                     }))
+            .value();
+    };
+    const DiagnosedRun slow = with_step_5(2);
+    const Answer answer = answerOf(slow.run, slow.report);
+    ASSERT_THAT(concerns(answer), ElementsAre(Concern::Time));
+    EXPECT_EQ(answer.first().since, 5);
+    EXPECT_EQ(answer.first().cost, slow.report.period.long_excess);
+    EXPECT_NEAR(static_cast<double>(answer.first().cost.count()), static_cast<double>(answer.step_time.count()) / 7,
+                5e4);
+    EXPECT_THAT(answer.first().what.text(), HasSubstr("step 5"));
+    const DiagnosedRun hardly = with_step_5(1.1);
+    EXPECT_THAT(concerns(answerOf(hardly.run, hardly.report)), ElementsAre(Concern::Fine));
+}
+
 TEST(Answer, StatesWhatTheActionWinsAsWhatIfPredictsIt) {
     for (const double times : {1.3, 2.0}) {
         for (const ScheduleSpec& spec :
