@@ -30,13 +30,8 @@ Rank firstRank(const MovingWeights& moving, int lane) {
 Status checkSizes(const MovingWeights& moving) {
     if (moving.pp < 1 || moving.microbatches < 1 || moving.nodes < 1)
         return usageError("ranks, micro-batches and nodes must be at least 1");
-    const std::string_view name = weightPathName(moving.path);
-    if (moving.microbatches % moving.pp != 0)
-        return usageError(fmt::format("{} runs one micro-batch per rank and round, but {} is not a multiple of {}",
-                                      name, moving.microbatches, moving.pp),
-                          fmt::format("set {} to a multiple of {}", Field("microbatches"), Field("pp")));
     if (isRing(moving) && moving.nodes != 1)
-        return usageError(fmt::format("{} does not distinguish nodes", name), "use tawpipe");
+        return usageError(fmt::format("{} does not distinguish nodes", weightPathName(moving.path)), "use tawpipe");
     if (moving.pp % moving.nodes != 0)
         return usageError(fmt::format("{} ranks cannot be divided evenly among {} nodes", moving.pp, moving.nodes));
     const std::int64_t tasks =
@@ -255,12 +250,13 @@ std::optional<Op> MovingWeights::opAt(OpKind kind, Rank rank, int turn) const {
     if (local < 0) return std::nullopt;
     const int round = local / turnsPerRound();
     const int place = local % turnsPerRound();
-    if (round >= rounds() || place >= pp) return std::nullopt;
-    return Op{kind, Microbatch{round * pp + rank.value}, Chunk{kind == OpKind::Forward ? place : pp - 1 - place}};
+    const int microbatch = round * pp + rank.value;
+    if (microbatch >= microbatches || place >= pp) return std::nullopt;
+    return Op{kind, Microbatch{microbatch}, Chunk{kind == OpKind::Forward ? place : pp - 1 - place}};
 }
 
 int MovingWeights::turns() const {
-    return offsetOf(Rank{pp - 1}) + (rounds() - 1) * turnsPerRound() + 2 * pp;
+    return offsetOf(Rank{lastRound() - 1}) + (rounds() - 1) * turnsPerRound() + 2 * pp;
 }
 
 Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {
@@ -318,7 +314,7 @@ Result<MovingWeightsStep> simulateMovingWeights(const MovingWeights& moving, con
             if (turn + 1 == moving.turns())
                 result.gradients_home = std::max({result.gradients_home, at, ends[graph.messageOf(turn, lane)]});
         }
-        step.end = std::max(step.end, step.ranks[Rank{r}.index()].back().end);
+        if (!step.ranks[Rank{r}.index()].empty()) step.end = std::max(step.end, step.ranks[Rank{r}.index()].back().end);
     }
     result.gradients_home = std::max(result.gradients_home, step.end) + messages.home();
     result.traffic = trafficOf(moving, messages);
@@ -343,31 +339,38 @@ Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeight
     const auto outside = [&](std::string_view domain) {
         return usageError(fmt::format("the closed form of {} holds only for {}", weightPathName(moving.path), domain));
     };
-    // Time that each further round adds if ranks that run ops of different kinds keep waiting for the slower kind.
-    const auto perRound = [&](TimeNs messages_twice) {
-        return std::max(TimeNs{0}, (lanes - 2) * larger - lanes * smaller + messages_twice);
-    };
+    const auto atLeastZero = [](TimeNs time) { return std::max(TimeNs{0}, time); };
     if (lanes == 1) {
         const TimeNs broadcast = messages.first();
         if (broadcast > shortest) return outside("messages that fit into the shortest op");
         return work + broadcast;
     }
     if (lanes > 2 && !equal) return outside("stages of equal time, unless there are only two ranks or nodes");
+    // Time that each further round adds if ranks that run ops of different kinds keep waiting for the slower kind.
+    const TimeNs per_round = (lanes - 2) * larger - lanes * smaller;
     if (!isRing(moving)) {
         const TimeNs message = messages.first() + times.between_nodes;
         if (message > shortest) return outside("messages that fit into the shortest op");
         if (lanes > 2 && moving.ranksPerNode() == 1) return outside("at least two ranks per node");
-        return work + messages.first() + message +
-               (lanes > 2 ? (lanes - 2) * larger + (rounds - 1) * perRound(2 * message) : TimeNs{0});
+        const int active = moving.offsetOf(Rank{moving.lastRound() - 1}) + 1;
+        if (lanes > 2 && rounds > 1 && active < lanes)
+            return outside("one round, or a last round in which all nodes have micro-batches");
+        return work + messages.first() + std::min(1, active - 1) * message + std::max(0, active - 2) * larger +
+               (lanes > 2 ? (rounds - 1) * atLeastZero(per_round + 2 * message) : TimeNs{0});
     }
     const TimeNs message = 2 * times.weights + times.gradients;
     if (message > shortest) return outside("messages of a turn that together fit into the shortest op");
     if (message > TimeNs{0} && rounds == 1) return outside("at least two rounds, or messages that take no time");
-    if (moving.path == WeightPath::Ring && rounds > 1) return work + message + (lanes - 2) * (f + b);
+    const int last = moving.lastRound();
+    // Turns that the last round adds because its ranks start one after another.
+    const int waits = std::max(0, 2 * last - lanes - 2);
+    const TimeNs passed = std::min(last - 1, lanes - last + 1) * message;
+    if (moving.path == WeightPath::Ring && rounds > 1) return work + waits * (f + b) + passed;
     if (message > TimeNs{0} && lanes > 2 && f != b)
         return outside("forwards and backwards of equal time, or messages that take no time");
-    if (lanes == 2) return work + message;
-    return work + message + (lanes - 2) * larger + (rounds - 1) * perRound(TimeNs{0});
+    if (rounds == 1 || lanes == 2) return work + waits * larger + passed;
+    return work + (rounds - 2) * atLeastZero(per_round) +
+           std::max(waits * larger + atLeastZero(per_round), per_round + (2 * last - lanes) * smaller) + passed;
 }
 
 } // namespace bubblescope

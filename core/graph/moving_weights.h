@@ -36,10 +36,13 @@ enum class WeightPath : std::uint8_t {
 struct MovingWeights {
     WeightPath path = WeightPath::Ring;
     int pp = 1;
-    int microbatches = 1; ///< a multiple of pp
-    int nodes = 1;        ///< must be 1 for rings; otherwise a divisor of pp. A node holds consecutive ranks
+    int microbatches =
+        1;         ///< if not a multiple of pp, the last ranks have none in the last round and only pass messages
+    int nodes = 1; ///< must be 1 for rings; otherwise a divisor of pp. A node holds consecutive ranks
 
-    [[nodiscard]] int rounds() const { return microbatches / pp; }
+    [[nodiscard]] int rounds() const { return (microbatches + pp - 1) / pp; }
+    /// Micro-batches of the last round, 1 … pp.
+    [[nodiscard]] int lastRound() const { return microbatches - (rounds() - 1) * pp; }
     [[nodiscard]] int ranksPerNode() const { return pp / nodes; }
     [[nodiscard]] Rank rankOf(Microbatch microbatch) const { return Rank{microbatch.value % pp}; }
     /// The turn of an op; the op's chunk is its stage.
@@ -99,14 +102,18 @@ struct MovingWeightsStep {
 [[nodiscard]] Result<MovingWeightsStep> simulateMovingWeights(const MovingWeights& moving,
                                                               const MovingWeightTimes& times);
 
-/// Closed form of the makespan. Let A be the rounds, S the sum of all op times of a micro-batch, M and s the larger and
-/// the smaller of f and b, x the time of a turn's messages. It is exact if x is at most the shortest op, and
+/// Closed form of the makespan. Let A be the rounds, q the micro-batches of the last round, S the sum of all op times
+/// of a micro-batch, M and s the larger and the smaller of f and b, and x the time of a turn's messages. It is exact if
+/// x is at most the shortest op, and
 ///
-/// - rings: A·S for p = 1. Otherwise A·S + x + w, with A ≥ 2 or x = 0, and equal stages or p = 2:
-///   Ring with A ≥ 2: w = (p−2)·(f+b).
-///   Ring with A = 1, and RingNaive if x = 0, f = b or p = 2: w = (p−2)·M + (A−1)·max(0, (p−2)·M − p·s).
-/// - N nodes: A·S + weights for N = 1; A·S + weights + x for N = 2; with N ≥ 3, equal stages and at least two ranks per
-///   node, A·S + weights + x + (N−2)·M + (A−1)·max(0, (N−2)·M − N·s + 2·x).
+/// - rings: A·S for p = 1 and, with A ≥ 2 or x = 0, A·S + w for equal stages or p = 2:
+///   Ring with A ≥ 2: w = max(0, 2q−p−2)·(f+b) + min(q−1, p−q+1)·x.
+///   Ring with A = 1, and RingNaive if x = 0: w = max(0, 2q−p−2)·M for A = 1. With R = (p−2)·M − p·s and A ≥ 2, w is
+///   (A−2)·max(0, R) + max(max(0, 2q−p−2)·M + max(0, R), R + (2q−p)·s).
+///   RingNaive with A ≥ 2, and f = b or p = 2: as with x = 0, plus min(q−1, p−q+1)·x.
+/// - N nodes, with micro-batches on K of them in the last round: A·S + weights for N = 1; A·S + weights + (K−1)·x for
+///   N = 2; with N ≥ 3, equal stages, at least two ranks per node, and A = 1 or K = N,
+///   A·S + weights + min(1, K−1)·x + max(0, K−2)·M + (A−1)·max(0, (N−2)·M − N·s + 2·x).
 ///
 /// Errors: Usage outside this domain.
 [[nodiscard]] Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeightTimes& times);

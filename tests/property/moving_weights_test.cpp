@@ -21,14 +21,14 @@ constexpr std::array kRings{WeightPath::Ring, WeightPath::RingNaive};
 
 template <class Visit>
 void eachMovingWeights(Visit visit) {
-    for (int rounds = 1; rounds <= 3; ++rounds) {
-        for (const WeightPath path : kRings)
-            for (int p = 1; p <= 7; ++p)
-                visit(MovingWeights{path, p, rounds * p, 1});
-        for (int nodes = 1; nodes <= 4; ++nodes)
-            for (int ranks = 1; ranks <= 3; ++ranks)
-                visit(MovingWeights{WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes});
-    }
+    for (const WeightPath path : kRings)
+        for (int p = 1; p <= 7; ++p)
+            for (int m = 1; m <= 3 * p; ++m)
+                visit(MovingWeights{path, p, m, 1});
+    for (int nodes = 1; nodes <= 4; ++nodes)
+        for (int ranks = 1; ranks <= 3; ++ranks)
+            for (int m = 1; m <= 3 * nodes * ranks; ++m)
+                visit(MovingWeights{WeightPath::Nodes, nodes * ranks, m, nodes});
 }
 
 MovingWeightTimes equalTimes(int p, int f, int b, int weights, int gradients, int between) {
@@ -50,19 +50,20 @@ MovingWeightTimes unequalTimes(int p, int shortest, int weights, int gradients, 
     return times;
 }
 
-/// Stage of the forward or backward that a member of a chain runs in a turn, if it starts `late` turns after the first.
-std::optional<int> stageOf(bool forward, int turn, int late, int p, int period, int rounds) {
+/// Stage of the forward or backward that a rank runs in a turn, if it starts `late` turns after the first.
+std::optional<int> stageOf(bool forward, int turn, int late, int rank, int period, const MovingWeights& moving) {
+    const int p = moving.pp;
     const int since = turn - late - (forward ? 0 : p);
-    if (since < 0 || since / period >= rounds || since % period >= p) return std::nullopt;
+    if (since < 0 || since / period * p + rank >= moving.microbatches || since % period >= p) return std::nullopt;
     return forward ? since % period : p - 1 - since % period;
 }
 
 /// A ring, turn by turn, as the loop of each rank's program waits: for its ops, its receives and its sends.
 TimeNs plainRing(const MovingWeights& moving, const MovingWeightTimes& times) {
     const int p = moving.pp;
-    const int rounds = moving.microbatches / p;
+    const int before_last = (moving.microbatches - 1) / p;
     const int period = moving.path == WeightPath::Ring ? p : 2 * p;
-    const int last_forward = p - 1 + (rounds - 1) * period + p - 1;
+    const int last_forward = before_last * period + moving.microbatches - before_last * p + p - 2;
     const int turns = last_forward + p + 1;
     std::vector<TimeNs> start(static_cast<std::size_t>(p));
     TimeNs last{0};
@@ -75,9 +76,9 @@ TimeNs plainRing(const MovingWeights& moving, const MovingWeightTimes& times) {
         for (int r = 0; r < p; ++r) {
             const TimeNs here = start[static_cast<std::size_t>(r)];
             TimeNs end = here;
-            if (const auto stage = stageOf(false, turn, r, p, period, rounds))
+            if (const auto stage = stageOf(false, turn, r, r, period, moving))
                 end += times.backward[static_cast<std::size_t>(*stage)];
-            if (const auto stage = stageOf(true, turn, r, p, period, rounds))
+            if (const auto stage = stageOf(true, turn, r, r, period, moving))
                 end += times.forward[static_cast<std::size_t>(*stage)];
             last = std::max(last, end);
             const TimeNs right = start[static_cast<std::size_t>((r + 1) % p)];
@@ -92,23 +93,23 @@ TimeNs plainRing(const MovingWeights& moving, const MovingWeightTimes& times) {
 /// Nodes, turn by turn: weights of the next stage come from the node that stores them, unless they are there already.
 TimeNs plainNodes(const MovingWeights& moving, const MovingWeightTimes& times) {
     const int p = moving.pp;
-    const int rounds = moving.microbatches / p;
+    const int ranks = p / moving.nodes;
     const TimeNs broadcast = p > moving.nodes ? times.weights : TimeNs{0};
     std::vector<TimeNs> start(static_cast<std::size_t>(moving.nodes));
     start[0] = broadcast;
     TimeNs last{0};
     const auto stageIn = [&](int turn, int node) {
-        const auto forward = stageOf(true, turn, node, p, 2 * p, rounds);
-        return forward ? forward : stageOf(false, turn, node, p, 2 * p, rounds);
+        const auto forward = stageOf(true, turn, node, node * ranks, 2 * p, moving);
+        return forward ? forward : stageOf(false, turn, node, node * ranks, 2 * p, moving);
     };
-    for (int turn = 0; turn < 2 * p * rounds + moving.nodes; ++turn) {
+    for (int turn = 0; turn < 2 * (moving.microbatches + p) + moving.nodes; ++turn) {
         std::vector<TimeNs> next(start.size());
         for (int node = 0; node < moving.nodes; ++node) {
             const TimeNs here = start[static_cast<std::size_t>(node)];
             TimeNs end = here;
             const auto stage = stageIn(turn, node);
             if (stage) {
-                const bool forward = stageOf(true, turn, node, p, 2 * p, rounds).has_value();
+                const bool forward = stageOf(true, turn, node, node * ranks, 2 * p, moving).has_value();
                 end += (forward ? times.forward : times.backward)[static_cast<std::size_t>(*stage)];
                 last = std::max(last, end);
             }
@@ -141,7 +142,9 @@ TEST(MovingWeights, EveryOpRunsOnceInItsTurnOnTheRankOfItsMicrobatch) {
         }
         EXPECT_EQ(seen.size(), static_cast<std::size_t>(2 * moving.pp * moving.microbatches));
         EXPECT_EQ(order.opCount(), seen.size());
-        EXPECT_EQ(peakActivations(order), std::vector<int>(static_cast<std::size_t>(moving.pp), moving.pp));
+        std::vector<int> peaks(static_cast<std::size_t>(moving.pp));
+        std::fill_n(peaks.begin(), std::min(moving.pp, moving.microbatches), moving.pp);
+        EXPECT_EQ(peakActivations(order), peaks);
     });
 }
 
@@ -230,7 +233,7 @@ TEST(MovingWeights, SimulationEqualsPlainLoops) {
             ++compared;
         }
     });
-    EXPECT_EQ(compared, 12 * 3 * (2 * 7 + 4 * 3));
+    EXPECT_EQ(compared, 12 * (2 * 3 * 28 + 3 * 60));
 }
 
 /// Compares the form with the simulation if it applies, and counts.
@@ -248,34 +251,36 @@ void compareForm(const MovingWeights& moving, const MovingWeightTimes& times, bo
 TEST(MovingWeights, RingFormsEqualSimulation) {
     int compared = 0;
     for (const WeightPath path : kRings)
-        for (int p = 1; p <= 7; ++p)
-            for (int rounds = 1; rounds <= 4; ++rounds)
-                for (int f = 1; f <= 7; ++f)
-                    for (int b = 1; b <= 14; ++b)
+        for (int p = 1; p <= 8; ++p)
+            for (int m = 1; m <= 4 * p; ++m)
+                for (const int f : {1, 2, 4, 5, 7})
+                    for (const int b : {1, 2, 3, 5, 6, 9, 14})
                         for (int w = 0; w <= 2; ++w)
                             for (int d = 0; d <= 2; ++d) {
                                 const int x = 2 * w + d;
-                                const bool fits = x <= std::min(f, b) && (rounds > 1 || x == 0);
-                                const bool plain = path == WeightPath::Ring && rounds > 1;
-                                compareForm({path, p, rounds * p, 1}, equalTimes(p, f, b, w, d, 0),
+                                const bool fits = x <= std::min(f, b) && (m > p || x == 0);
+                                const bool plain = path == WeightPath::Ring && m > p;
+                                compareForm({path, p, m, 1}, equalTimes(p, f, b, w, d, 0),
                                             p == 1 || (fits && (plain || x == 0 || f == b || p == 2)), compared);
                             }
-    EXPECT_GT(compared, 15'000);
+    EXPECT_GT(compared, 25'000);
 }
 
 TEST(MovingWeights, NodeFormsEqualSimulation) {
     int compared = 0;
     for (int nodes = 1; nodes <= 5; ++nodes)
         for (int ranks = 1; ranks <= 4; ++ranks)
-            for (int rounds = 1; rounds <= 3; ++rounds)
-                for (int f = 1; f <= 5; ++f)
-                    for (int b = 1; b <= 12; ++b)
+            for (int m = 1; m <= 3 * nodes * ranks; ++m)
+                for (const int f : {1, 2, 5})
+                    for (const int b : {1, 2, 3, 7, 12})
                         for (int w = 0; w <= 2; ++w)
                             for (int x = 0; x <= 2; ++x) {
                                 const int message = (ranks > 1 ? w : 0) + (nodes > 1 ? x : 0);
-                                compareForm({WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes},
-                                            equalTimes(nodes * ranks, f, b, w, 0, x),
-                                            message <= std::min(f, b) && (nodes <= 2 || ranks > 1), compared);
+                                const int p = nodes * ranks;
+                                const bool all_nodes = m <= p || (m - 1) % p >= p - ranks;
+                                compareForm({WeightPath::Nodes, p, m, nodes}, equalTimes(p, f, b, w, 0, x),
+                                            message <= std::min(f, b) && (nodes <= 2 || (ranks > 1 && all_nodes)),
+                                            compared);
                             }
     EXPECT_GT(compared, 20'000);
 }
@@ -284,22 +289,23 @@ TEST(MovingWeights, NodeFormsEqualSimulation) {
 TEST(MovingWeights, FormsOfUnequalStagesEqualSimulation) {
     int compared = 0;
     for (unsigned seed = 1; seed <= 200; ++seed) {
-        for (int rounds = 1; rounds <= 3; ++rounds) {
+        for (int m = 1; m <= 6; ++m) {
             for (const WeightPath path : kRings) {
-                compareForm({path, 2, 2 * rounds, 1}, unequalTimes(2, 5, 2, 1, 0, seed), rounds > 1, compared);
-                compareForm({path, 2, 2 * rounds, 1}, unequalTimes(2, 5, 0, 0, 0, seed), true, compared);
-                compareForm({path, 3, 3 * rounds, 1}, unequalTimes(3, 5, 0, 0, 0, seed), false, compared);
+                compareForm({path, 2, m, 1}, unequalTimes(2, 5, 2, 1, 0, seed), m > 2, compared);
+                compareForm({path, 2, m, 1}, unequalTimes(2, 5, 0, 0, 0, seed), true, compared);
+                compareForm({path, 3, m, 1}, unequalTimes(3, 5, 0, 0, 0, seed), false, compared);
             }
             for (int ranks = 1; ranks <= 4; ++ranks)
                 for (int nodes = 1; nodes <= 2; ++nodes)
-                    compareForm({WeightPath::Nodes, nodes * ranks, rounds * nodes * ranks, nodes},
+                    compareForm({WeightPath::Nodes, nodes * ranks, m, nodes},
                                 unequalTimes(nodes * ranks, 5, 2, 9, 3, seed), true, compared);
         }
     }
-    EXPECT_GT(compared, 5'000);
+    EXPECT_GT(compared, 10'000);
 }
 
-/// Messages per step: 3m + 3p − 4 per rank with interleaved turns and 6m − 4 without; 3m·(N−1)/N per node from N = 3.
+/// Messages per step: 3m + 3p − 4 per rank with interleaved turns and, if p divides m, 6m − 4 without; 3m·(N−1)/N per
+/// node from N = 3.
 TEST(MovingWeights, MessagesFollowFromTurns) {
     for (int rounds = 1; rounds <= 4; ++rounds) {
         for (int p = 2; p <= 8; ++p) {
@@ -310,6 +316,11 @@ TEST(MovingWeights, MessagesFollowFromTurns) {
             EXPECT_EQ(traffic(WeightPath::Ring).messages(), 3 * m + 3 * p - 4);
             EXPECT_EQ(traffic(WeightPath::RingNaive).messages(), 6 * m - 4);
             EXPECT_EQ(traffic(WeightPath::Ring).weights, 2 * m + 2 * p - 3);
+            for (int less = 1; less < p; ++less) {
+                const MovingWeights partial{WeightPath::Ring, p, m - less, 1};
+                EXPECT_EQ(simulateMovingWeights(partial, equalTimes(p, 1, 2, 0, 0, 0)).value().traffic.messages(),
+                          3 * (m - less) + 3 * p - 4);
+            }
         }
         for (int nodes = 3; nodes <= 5; ++nodes) {
             for (int ranks = 1; ranks <= 4; ++ranks) {
@@ -348,7 +359,7 @@ TEST(MovingWeights, InterleavedRingIsOneTurnShorterThanOneForwardOneBackward) {
 
 TEST(MovingWeights, RejectsImpossibleSizes) {
     EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 0, 4, 1}).ok());
-    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 4, 6, 1}).ok());
+    EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 4, 0, 1}).ok());
     EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 4, 8, 2}).ok());
     EXPECT_FALSE(movingWeightsOrder({WeightPath::Nodes, 4, 8, 3}).ok());
     EXPECT_FALSE(movingWeightsOrder({WeightPath::Ring, 10'000, 1'000'000, 1}).ok());
