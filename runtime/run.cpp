@@ -30,6 +30,30 @@ std::unique_ptr<DividedDevice> divideDevice(const RunConfig& config, int ranks, 
     return std::move(divided).value();
 }
 
+/// Fills in what the engine reports.
+Status summarise(EngineResult& result, const RunConfig& config, RunSummary& summary) {
+    for (const std::vector<double>& shares : result.losses)
+        summary.losses.push_back(lossOf(shares));
+    BUBBLESCOPE_ASSIGN(summary.weights_digest,
+                       digestOf(result.stages, routes(config.schedule.placement), config.tensor_ranks));
+    summary.memory = std::move(result.memory);
+    summary.ops = result.ops;
+    summary.late_ops = result.late_ops;
+    summary.max_lateness = result.max_lateness;
+    return {};
+}
+
+Result<RunSummary> runRingHere(const RunConfig& config, JobControl& control) {
+    MonotonicClock clock;
+    InProcessTransports transports(config.schedule.pp, clock, config.timeout);
+    const EngineParts parts = engineParts(config, clock, transports.ends(), nullptr, nullptr);
+    BUBBLESCOPE_ASSIGN(RingResult ran, runRing(config, *config.ring, parts, control));
+    RunSummary summary;
+    BUBBLESCOPE_TRY(summarise(ran.engine, config, summary));
+    summary.ring = {std::move(ran.last), std::move(ran.walls)};
+    return summary;
+}
+
 Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
     std::vector<Rank> ranks;
@@ -57,16 +81,8 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     if (!ran.ok()) return std::move(ran).error();
     if (!written.ok()) return std::move(written).error();
 
-    EngineResult& result = ran.value();
-    for (const std::vector<double>& shares : result.losses)
-        summary.losses.push_back(lossOf(shares));
-    BUBBLESCOPE_ASSIGN(summary.weights_digest,
-                       digestOf(result.stages, routes(config.schedule.placement), config.tensor_ranks));
+    BUBBLESCOPE_TRY(summarise(ran.value(), config, summary));
     summary.updates_per_step = DataPlan(config.schedule).updates();
-    summary.memory = std::move(result.memory);
-    summary.ops = result.ops;
-    summary.late_ops = result.late_ops;
-    summary.max_lateness = result.max_lateness;
     if (checks) summary.checks = checks->summary();
     if (recorder) {
         summary.dropped_records = recorder->dropped();
@@ -81,7 +97,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
 Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_TRY(checkConfig(config));
     try {
-        return runHere(config, control);
+        return config.ring ? runRingHere(config, control) : runHere(config, control);
     } catch (const std::exception& e) { // out of memory or threads; failures of ranks are reported by the engine
         return runError(std::string("cannot set up the run: ") + exceptionText(e));
     }

@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/base/hash.h"
+#include "core/graph/moving_weights.h"
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
 #include "core/schedule/stage_ways.h"
@@ -204,6 +205,25 @@ Status checkMoves(const RunConfig& config) {
     return {};
 }
 
+/// Checks a run in which weights travel around a ring.
+Status checkRing(const RunConfig& config) {
+    const MovingWeights& moving = config.ring->moving;
+    BUBBLESCOPE_TRY(movingWeightsOrder(moving));
+    if (moving.path == WeightPath::Nodes)
+        return usageError("a run cannot send weights from node to node", "simulate it, or use weipipe");
+    const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
+                                   : config.tensor_ranks > 1                   ? "tensor-parallel ranks"
+                                   : config.backend                            ? "GPUs"
+                                   : !config.faults.empty()                    ? "injected faults"
+                                   : config.aadiff || config.bubble_hook       ? "checks in bubbles"
+                                   : config.dispatch.dynamic() || config.adapt ? "orders that change"
+                                   : !config.out_dir.empty()                   ? "a trace"
+                                                                               : "";
+    if (other.empty()) return checkNumbers(config);
+    return usageError(fmt::format("a run in which weights travel cannot be combined with {}", other),
+                      "use an order in which activations travel, such as 1f1b");
+}
+
 } // namespace
 
 std::string failureOf(const Error& error) {
@@ -212,6 +232,7 @@ std::string failureOf(const Error& error) {
 }
 
 Status checkConfig(const RunConfig& config) {
+    if (config.ring) return checkRing(config);
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
         std::string message = "the schedule cannot be executed: " + problems.front().message.text();

@@ -57,7 +57,7 @@ void addLoweringOptions(Command command, LoweringRequest& request) {
         .rare();
 }
 
-void addWeightTimeOptions(Command command, WeightTimes& times) {
+void addGatherTimeOptions(Command command, WeightTimes& times) {
     command
         .addParsed("--unshard", times.unshard, parseTime, "Time to gather a stage's weights, in parallel with ops (0)")
         .typeName("TIME")
@@ -67,6 +67,10 @@ void addWeightTimeOptions(Command command, WeightTimes& times) {
         .typeName("TIME")
         .group(kLoweringGroup)
         .rare();
+}
+
+void addWeightTimeOptions(Command command, WeightTimes& times) {
+    addGatherTimeOptions(command, times);
     addCopyTimeOptions(command, times);
 }
 

@@ -9,7 +9,9 @@ namespace bubblescope::cli {
 /// Adds --lower and the options of the framework. `request` must outlive parse().
 void addLoweringOptions(Command command, LoweringRequest& request);
 
-/// Adds the options for the durations of UNSHARD and REDUCE_GRAD.
+/// Adds --unshard and --reduce-grad.
+void addGatherTimeOptions(Command command, WeightTimes& times);
+/// Adds the options for the durations of all side actions.
 void addWeightTimeOptions(Command command, WeightTimes& times);
 /// Adds --host-copy and --peer-copy.
 void addCopyTimeOptions(Command command, WeightTimes& times);

@@ -1,6 +1,8 @@
 #include "app/cli/moving_stages.h"
 
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
+#include "app/cli/recorded_run.h"
 #include "core/base/field.h"
 #include "core/base/suggestion.h"
 #include "core/formats/source/replacing_file.h"
@@ -12,6 +14,7 @@
 #include "core/report/json.h"
 #include "core/report/results/simulation.h"
 #include "core/report/table_formats.h"
+#include "core/schedule/moving_names.h"
 #include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
@@ -135,36 +138,45 @@ void addTraffic(report::Document& document, const MovingWeights& moving, const M
     document.data("gradients_complete_ns", result.gradients_home);
 }
 
-Status checkMessageTimes(WeightPath path, const CostModel& costs, const MovingOptions& options) {
+Status checkMessageTimes(WeightPath path, const CostModel& costs, const std::optional<int>& nodes) {
     const std::string_view name = weightPathName(path);
     if (!costs.plainTransfers())
         return usageError(fmt::format("{} sends no activations", name),
                           "specify message times with --unshard and --reduce-grad");
     if (path == WeightPath::Nodes) {
-        if (costs.comm > TimeNs{0} && options.nodes.value_or(1) == 1)
+        if (costs.comm > TimeNs{0} && nodes.value_or(1) == 1)
             return usageError("--comm has no effect with tawpipe on one node", "add --nodes");
         return {};
     }
-    if (options.nodes) return usageError(fmt::format("--nodes has no effect with {}", name), "use tawpipe");
+    if (nodes) return usageError(fmt::format("--nodes has no effect with {}", name), "use tawpipe");
     if (costs.comm > TimeNs{0})
         return usageError(fmt::format("--comm has no effect with {}, which sends no activations", name),
                           "use --unshard for weights and --reduce-grad for their gradients");
     return {};
 }
 
-CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& costs, WeightPath path,
-                              const MovingOptions& options) {
-    if (request.vpp.value_or(1) != 1)
-        return usageError(fmt::format("{} has one stage per rank", weightPathName(path)),
-                          fmt::format("remove {}", Field("vpp")));
-    BUBBLESCOPE_TRY(checkMessageTimes(path, costs, options));
-    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, options.nodes.value_or(1)};
-    BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
-    MovingWeightTimes times{{}, {}, options.weights.unshard, options.weights.reduce_grad, costs.comm};
+Status checkOneStage(const ScheduleRequest& request, WeightPath path) {
+    if (request.vpp.value_or(1) == 1) return {};
+    return usageError(fmt::format("{} has one stage per rank", weightPathName(path)),
+                      fmt::format("remove {}", Field("vpp")));
+}
+
+MovingWeightTimes timesOf(const MovingWeights& moving, const CostModel& costs, const WeightTimes& weights) {
+    MovingWeightTimes times{{}, {}, weights.unshard, weights.reduce_grad, costs.comm};
     for (int stage = 0; stage < moving.pp; ++stage) {
         times.forward.push_back(costs.opTime(OpKind::Forward, Stage{stage}));
         times.backward.push_back(costs.opTime(OpKind::Backward, Stage{stage}));
     }
+    return times;
+}
+
+CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& costs, WeightPath path,
+                              const MovingOptions& options) {
+    BUBBLESCOPE_TRY(checkOneStage(request, path));
+    BUBBLESCOPE_TRY(checkMessageTimes(path, costs, options.nodes));
+    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, options.nodes.value_or(1)};
+    BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
+    const MovingWeightTimes times = timesOf(moving, costs, options.weights);
     BUBBLESCOPE_ASSIGN(const MovingWeightsStep result, simulateMovingWeights(moving, times));
     const Result<TimeNs> form = movingWeightsForm(moving, times);
     report::Document document;
@@ -177,7 +189,49 @@ CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& c
 } // namespace
 
 bool movesStages(const ScheduleRequest& request) {
-    return plainName(request.spec.name) == "roundpipe" || weightPathOf(request);
+    return plainName(request.spec.name) == plainName(kRoundPipe) || weightPathOf(request);
+}
+
+std::optional<WeightPath> ringOf(const ScheduleRequest& request) {
+    const std::optional<WeightPath> path = weightPathOf(request);
+    return path == WeightPath::Nodes ? std::nullopt : path;
+}
+
+Status planRing(const ScheduleRequest& request, const WeightTimes& weights, runtime::RunConfig& config) {
+    const WeightPath path = ringOf(request).value();
+    BUBBLESCOPE_TRY(checkOneStage(request, path));
+    BUBBLESCOPE_TRY(checkMessageTimes(path, config.times, {}));
+    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, 1};
+    BUBBLESCOPE_ASSIGN(Schedule order, movingWeightsOrder(moving));
+    config.schedule = std::move(order);
+    config.schedule.vpp = 1; // the number of stages is that of a pipeline
+    config.ring = {moving, weights.unshard, weights.reduce_grad};
+    return {};
+}
+
+CommandResult runRing(const runtime::RunConfig& config, const SvgOptions& svg, bool json) {
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const runtime::RunSummary ran, watchWork(control, "Running", WorkUnit::Ops,
+                                                                [&] { return runtime::runPipeline(config, control); }));
+    const MovingWeights& moving = config.ring->moving;
+    const StepTimeline& step = ran.ring->last;
+    BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
+    WeightTimes weights;
+    weights.unshard = config.ring->weights;
+    weights.reduce_grad = config.ring->gradients;
+    BUBBLESCOPE_ASSIGN(const MovingWeightsStep simulated,
+                       simulateMovingWeights(moving, timesOf(moving, config.times, weights)));
+    report::Document document;
+    if (!json) addTraining(document, ran);
+    const auto [shortest, longest] = std::ranges::minmax(ran.ring->walls);
+    describe(document, order, step, movingWeightsForm(moving, timesOf(moving, config.times, weights)),
+             fmt::format("last of {} steps, which took {} to {}; simulation: {}", ran.ring->walls.size(),
+                         formatTime(shortest), formatTime(longest), formatTime(simulated.step.wall())));
+    document.data("step_makespans_ns", report::Value::List(ran.ring->walls.begin(), ran.ring->walls.end()));
+    document.data("simulated_makespan_ns", simulated.step.wall());
+    if (json) document.add(trainingData(ran));
+    const MovingOptions options{.weights = weights, .nodes = {}, .svg = svg, .csv = {}, .ops = false, .json = json};
+    return finish(options, {order, step, config.times, {}}, document, peakActivations(order));
 }
 
 CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {

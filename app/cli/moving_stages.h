@@ -2,8 +2,10 @@
 
 #include "app/cli/command.h"
 #include "app/cli/svg_options.h"
+#include "core/graph/moving_weights.h"
 #include "core/graph/simulate_lowered.h"
 #include "core/request/schedule_request.h"
+#include "runtime/run.h"
 
 #include <optional>
 #include <string>
@@ -22,6 +24,16 @@ struct MovingOptions {
 
 /// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
+
+/// The ring of a schedule in which weights travel around one; nothing for other schedules.
+[[nodiscard]] std::optional<WeightPath> ringOf(const ScheduleRequest& request);
+
+/// Sets the schedule and the ring of a run. `config.times` must be set. Errors: Usage.
+[[nodiscard]] Status planRing(const ScheduleRequest& request, const WeightTimes& weights, runtime::RunConfig& config);
+
+/// Trains with weights that travel around a ring, and prints losses, the digest, and the last step with its
+/// simulation. Errors: those of runPipeline(); Usage; those of writing files.
+[[nodiscard]] CommandResult runRing(const runtime::RunConfig& config, const SvgOptions& svg, bool json);
 
 /// Simulates a schedule with moving stages and prints the result. Errors: Usage; those of writing files.
 [[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options);

@@ -90,53 +90,6 @@ report::Table memoryTable(const std::vector<runtime::MemoryUse>& memory) {
     return table;
 }
 
-report::Section trainingData(const runtime::RunSummary& training) {
-    report::Section section;
-    section.key = "training";
-    section.data("losses", training.losses);
-    section.data("weights_digest", digestText(training.weights_digest));
-    section.add(memoryTable(training.memory));
-    section.data("ops", training.ops);
-    section.data("late_ops", training.late_ops);
-    section.data("max_lateness_ns", training.max_lateness);
-    section.data("dropped_records", training.dropped_records);
-    report::Value::List changes;
-    for (const runtime::OrderChange& change : training.order_changes)
-        changes.push_back(report::Value::Object{{"after_step", change.step},
-                                                {"cause", change.cause},
-                                                {"order", change.order},
-                                                {"before_ns", change.before},
-                                                {"expected_ns", change.expected}});
-    if (!changes.empty()) section.data("order_changes", std::move(changes));
-    if (training.kernels) {
-        const profiler::KernelCounts& kernels = *training.kernels;
-        section.data("kernels", report::Value::Object{{"work", kernels.work},
-                                                      {"calls", kernels.calls},
-                                                      {"foreign", kernels.foreign},
-                                                      {"lost", kernels.lost}});
-    }
-    return section;
-}
-
-/// Adds loss and weights.
-void addTraining(report::Section& document, const runtime::RunSummary& training) {
-    std::string losses = training.updates_per_step > 1 ? "Loss by update:" : "Loss by step:";
-    for (const double loss : training.losses)
-        losses += fmt::format(" {:.6f}", loss);
-    document.line(std::move(losses));
-    document.line(fmt::format("Digest of the weights: {}", digestText(training.weights_digest)));
-    for (const runtime::OrderChange& change : training.order_changes) {
-        document.line(fmt::format("After step {}: {}; new order '{}', {} instead of {}", change.step, change.cause,
-                                  change.order, formatTime(change.expected), formatTime(change.before)));
-    }
-    if (const auto& kernels = training.kernels) {
-        document.line(fmt::format("Recorded {} kernels and copies, and {} calls{}{}", kernels->work, kernels->calls,
-                                  kernels->foreign > 0 ? fmt::format("; {} without a rank", kernels->foreign) : "",
-                                  kernels->lost > 0 ? fmt::format("; {} were lost", kernels->lost) : ""));
-    }
-    document.line("");
-}
-
 /// Results of the checks in a run, per step.
 report::Section checksByStepSection(const RecordedRun& recorded, report::Reader reader) {
     using report::column;
@@ -178,6 +131,52 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
 Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team) {
     if (!out.empty()) return recordInto(std::move(config), out, team);
     return recordForNow(std::move(config), team);
+}
+
+report::Section trainingData(const runtime::RunSummary& training) {
+    report::Section section;
+    section.key = "training";
+    section.data("losses", training.losses);
+    section.data("weights_digest", digestText(training.weights_digest));
+    section.add(memoryTable(training.memory));
+    section.data("ops", training.ops);
+    section.data("late_ops", training.late_ops);
+    section.data("max_lateness_ns", training.max_lateness);
+    section.data("dropped_records", training.dropped_records);
+    report::Value::List changes;
+    for (const runtime::OrderChange& change : training.order_changes)
+        changes.push_back(report::Value::Object{{"after_step", change.step},
+                                                {"cause", change.cause},
+                                                {"order", change.order},
+                                                {"before_ns", change.before},
+                                                {"expected_ns", change.expected}});
+    if (!changes.empty()) section.data("order_changes", std::move(changes));
+    if (training.kernels) {
+        const profiler::KernelCounts& kernels = *training.kernels;
+        section.data("kernels", report::Value::Object{{"work", kernels.work},
+                                                      {"calls", kernels.calls},
+                                                      {"foreign", kernels.foreign},
+                                                      {"lost", kernels.lost}});
+    }
+    return section;
+}
+
+void addTraining(report::Section& document, const runtime::RunSummary& training) {
+    std::string losses = training.updates_per_step > 1 ? "Loss by update:" : "Loss by step:";
+    for (const double loss : training.losses)
+        losses += fmt::format(" {:.6f}", loss);
+    document.line(std::move(losses));
+    document.line(fmt::format("Digest of the weights: {}", digestText(training.weights_digest)));
+    for (const runtime::OrderChange& change : training.order_changes) {
+        document.line(fmt::format("After step {}: {}; new order '{}', {} instead of {}", change.step, change.cause,
+                                  change.order, formatTime(change.expected), formatTime(change.before)));
+    }
+    if (const auto& kernels = training.kernels) {
+        document.line(fmt::format("Recorded {} kernels and copies, and {} calls{}{}", kernels->work, kernels->calls,
+                                  kernels->foreign > 0 ? fmt::format("; {} without a rank", kernels->foreign) : "",
+                                  kernels->lost > 0 ? fmt::format("; {} were lost", kernels->lost) : ""));
+    }
+    document.line("");
 }
 
 report::Document toDocument(const RecordedRun& recorded, report::Reader reader) {

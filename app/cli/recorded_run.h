@@ -30,6 +30,10 @@ struct RecordedRun {
 /// JSON.
 [[nodiscard]] report::Document toDocument(const RecordedRun& recorded, report::Reader reader);
 
+/// Adds the losses and the digest of a training run to a report; as data, also the memory and the counts.
+void addTraining(report::Section& document, const runtime::RunSummary& training);
+[[nodiscard]] report::Section trainingData(const runtime::RunSummary& training);
+
 /// The digest as printed and as stored in documents.
 [[nodiscard]] std::string digestText(std::uint64_t digest);
 

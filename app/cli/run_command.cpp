@@ -3,7 +3,9 @@
 #include "app/cli/command_line.h"
 #include "app/cli/dispatch_options.h"
 #include "app/cli/fail_on.h"
+#include "app/cli/lowering_options.h"
 #include "app/cli/model_options.h"
+#include "app/cli/moving_stages.h"
 #include "app/cli/output.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/run_comparison.h"
@@ -127,6 +129,7 @@ struct RunArguments {
     ScheduleRequest schedule;
     std::vector<std::string> compare;
     SvgOptions svg;
+    WeightTimes weights;
     BackendOption backend;
     std::string transport;
     std::string out;
@@ -146,6 +149,27 @@ struct RunArguments {
     std::vector<std::string> fail_on;
     const bool* force = nullptr; ///< true if --force was given
 };
+
+/// Rejects options that schedules with or without travelling weights do not use.
+Status checkRingOptions(const RunArguments& options, const ProcessTeam* team) {
+    const std::optional<WeightPath> ring = ringOf(options.schedule);
+    const std::string_view name = ring ? weightPathName(*ring) : "this schedule";
+    const bool timed = options.weights.unshard > TimeNs{0} || options.weights.reduce_grad > TimeNs{0};
+    if (!ring && timed)
+        return usageError(fmt::format("--unshard and --reduce-grad have no effect with {}", name), "use weipipe");
+    if (!ring) return {};
+    if (severalProcesses(team))
+        return usageError(fmt::format("{} needs all ranks in one process", name), "start a single process");
+    if (!options.compare.empty())
+        return usageError(fmt::format("{} cannot be compared in a table", name), "run it alone");
+    if (!options.out.empty())
+        return usageError(fmt::format("--out does not work with {}: a trace identifies stages by their rank", name),
+                          "use --svg or --json");
+    if (!options.fail_on.empty())
+        return usageError(fmt::format("--fail-on has no effect with {}, whose run is not analysed", name),
+                          "omit --fail-on");
+    return {};
+}
 
 /// The placement of the ranks determines the transport. The option only confirms the user's
 /// expectation.
@@ -200,6 +224,11 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
+    if (ringOf(options.schedule)) {
+        BUBBLESCOPE_TRY(planRing(options.schedule, options.weights, config));
+        BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
+        return config;
+    }
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     if (!options.schedule.file.empty()) {
         BUBBLESCOPE_ASSIGN(LoweredSchedule lowered, readLoweredFile(options.schedule.file));
@@ -222,6 +251,7 @@ void noteDivision(const runtime::RunSummary& summary) {
 }
 
 CommandResult runOne(runtime::RunConfig config, const RunArguments& options, ProcessTeam* team) {
+    if (config.ring) return runRing(config, options.svg, options.json);
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
@@ -276,6 +306,7 @@ CommandResult run(const RunArguments& options, ProcessTeam* team) {
     // Several processes would have to agree on the last step, so their launcher ends them instead.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
+    BUBBLESCOPE_TRY(checkRingOptions(options, team));
     const std::stop_token end_early = end ? end->token() : std::stop_token();
     if (const std::string note = options.model.note(); !note.empty() && (team == nullptr || team->isRoot()))
         printError(note);
@@ -299,6 +330,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     options->force = &command.force();
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
+    addGatherTimeOptions(command, options->weights);
     command.optionGroup("Run");
     command
         .addOption("--compare", options->compare,

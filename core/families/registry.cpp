@@ -3,6 +3,7 @@
 #include "core/base/field.h"
 #include "core/base/suggestion.h"
 #include "core/families/families.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,16 +69,6 @@ std::string closestFamily(std::string_view name, std::vector<std::string> names)
     const FrameworkName* known = findFrameworkName(closest);
     if (known == nullptr) known = findFrameworkName("schedule" + closest);
     return std::string(known->family);
-}
-
-Error unknownFamily(std::string_view name) {
-    std::vector<std::string> names;
-    for (const ScheduleFamily& family : scheduleFamilies())
-        names.emplace_back(family.name);
-    const std::string closest = closestFamily(name, names);
-    return usageError(fmt::format("unknown schedule '{}'", name),
-                      closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
-                                      : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
 /// The flavor of the family with the same name except for case, '-' and '_'. Empty if there is none.
@@ -243,9 +234,27 @@ const ScheduleFamily* findScheduleFamily(std::string_view name) {
     return nullptr;
 }
 
+Error unknownSchedule(std::string_view name) {
+    const auto moving = std::ranges::find(kMovingNames, plainName(name), &plainName);
+    if (moving != kMovingNames.end())
+        return usageError(
+            fmt::format("this command does not support {}, in which stages do not belong to ranks", *moving),
+            moving->starts_with(kWeiPipe) ? "`bubblescope simulate` and `bubblescope run` support it"
+                                          : "`bubblescope simulate` supports it");
+    std::vector<std::string> names;
+    for (const ScheduleFamily& family : scheduleFamilies())
+        names.emplace_back(family.name);
+    const std::string known = fmt::format("{}", fmt::join(names, ", "));
+    names.insert(names.end(), kMovingNames.begin(), kMovingNames.end());
+    const std::string closest = closestFamily(name, names);
+    return usageError(fmt::format("unknown schedule '{}'", name),
+                      closest.empty() ? fmt::format("known: {}", known)
+                                      : fmt::format("did you mean '{}'? Known: {}", closest, known));
+}
+
 Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
-    if (family == nullptr) return unknownFamily(spec.name);
+    if (family == nullptr) return unknownSchedule(spec.name);
     BUBBLESCOPE_TRY(checkSizes(spec));
     ScheduleSpec full = spec;
     full.name = family->name;

@@ -73,6 +73,9 @@ struct FamilyFlavor {
     std::string flavor; ///< empty: the default
 };
 
+/// The error for a name that findScheduleFamily() does not find: suggests a name, or commands that support it.
+[[nodiscard]] Error unknownSchedule(std::string_view name);
+
 /// Rejects parts of the spec that do not affect the order of any of these families; makeSchedule() ignores such parts.
 /// Errors: Usage.
 [[nodiscard]] Status checkUsedParts(const ScheduleSpec& spec, std::span<const FamilyFlavor> families);

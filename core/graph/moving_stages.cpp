@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/graph/longest_path.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -83,7 +84,7 @@ Op MovingStages::opOf(int position, Microbatch microbatch) const {
 Result<Schedule> movingOrder(const MovingStages& stages) {
     BUBBLESCOPE_TRY(checkSizes(stages));
     Schedule order;
-    order.name = "roundpipe";
+    order.name = kRoundPipe;
     order.pp = stages.pp;
     order.microbatches = stages.microbatches;
     order.vpp = std::max(stages.forward_stages, stages.backward_stages);

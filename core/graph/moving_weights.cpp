@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/graph/longest_path.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -69,18 +70,14 @@ public:
     [[nodiscard]] TimeNs within(TimeNs time) const { return moving_.ranksPerNode() > 1 ? time : TimeNs{0}; }
 
 private:
-    /// Both rings move the weights of one stage per turn and rank, from the first turn that needs them until the last.
     [[nodiscard]] Incoming overRing(int turn, int lane) const {
-        const int p = moving_.pp;
-        if (p == 1) return {};
-        const int last_forward = moving_.turns() - 1 - p;
-        const auto stageAt = [p](int local) { return ((local % p) + p) % p; };
-        Incoming incoming{(lane + p - 1) % p, {}, {}, {}, TimeNs{0}};
-        if (turn < last_forward) incoming.forward = Stage{stageAt(turn + 1 - lane)};
-        if (turn >= p && turn + 1 < moving_.turns()) incoming.backward = Stage{p - 1 - stageAt(turn + 1 - lane)};
-        if (turn > p) incoming.gradients = Stage{p - 1 - stageAt(turn - lane)};
-        incoming.time = (int{incoming.forward.has_value()} + int{incoming.backward.has_value()}) * times_.weights +
-                        int{incoming.gradients.has_value()} * times_.gradients;
+        if (moving_.pp == 1) return {};
+        const RingMessages messages = moving_.messagesDuring(turn);
+        Incoming incoming{(lane + moving_.pp - 1) % moving_.pp, {}, {}, {}, TimeNs{0}};
+        if (messages.forward) incoming.forward = moving_.forwardStage(Rank{lane}, turn + 1);
+        if (messages.backward) incoming.backward = moving_.backwardStage(Rank{lane}, turn + 1);
+        if (messages.gradients) incoming.gradients = moving_.backwardStage(Rank{lane}, turn);
+        incoming.time = messages.time(times_.weights, times_.gradients);
         return incoming;
     }
 
@@ -229,9 +226,9 @@ void addMessages(std::vector<ActionTime>& actions, const Incoming& in, const Mov
 
 std::string_view weightPathName(WeightPath path) {
     switch (path) {
-    case WeightPath::Ring: return "weipipe";
-    case WeightPath::RingNaive: return "weipipe-naive";
-    case WeightPath::Nodes: return "tawpipe";
+    case WeightPath::Ring: return kWeiPipe;
+    case WeightPath::RingNaive: return kWeiPipeNaive;
+    case WeightPath::Nodes: return kTawPipe;
     }
     return "";
 }
@@ -257,6 +254,13 @@ std::optional<Op> MovingWeights::opAt(OpKind kind, Rank rank, int turn) const {
 
 int MovingWeights::turns() const {
     return offsetOf(Rank{lastRound() - 1}) + (rounds() - 1) * turnsPerRound() + 2 * pp;
+}
+
+RingMessages MovingWeights::messagesDuring(int turn) const {
+    // Weights move in every turn from the first that needs them until the last. Between one rank and itself nothing
+    // does.
+    if (pp == 1) return {};
+    return {turn < turns() - 1 - pp, turn >= pp && turn + 1 < turns(), turn > pp};
 }
 
 Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {

@@ -25,6 +25,17 @@ enum class WeightPath : std::uint8_t {
 /// "weipipe", "weipipe-naive" or "tawpipe".
 [[nodiscard]] std::string_view weightPathName(WeightPath path);
 
+/// The kinds of messages that every rank of a ring receives from the previous rank during a turn.
+struct RingMessages {
+    bool forward = false;   ///< weights for a forward in the next turn
+    bool backward = false;  ///< weights for a backward in the next turn
+    bool gradients = false; ///< weight gradients of the stage whose backward runs in this turn
+
+    [[nodiscard]] TimeNs time(TimeNs weights, TimeNs of_gradients) const {
+        return (int{forward} + int{backward}) * weights + int{gradients} * of_gradients;
+    }
+};
+
 /// A pipeline in which weights and weight gradients travel instead of activations. There are as many stages as ranks,
 /// and a rank runs all stages of its micro-batches: m mod p is the rank of micro-batch m, and m / p its *round*. Time
 /// is divided into numbered *turns*. In the same turn, different ranks of a ring run different stages; the ranks of a
@@ -52,6 +63,15 @@ struct MovingWeights {
     [[nodiscard]] int turns() const;
     /// The node that stores the weights of a stage.
     [[nodiscard]] int ownerNode(Stage stage) const { return stage.value % nodes; }
+
+    // Only for rings. In each turn, a rank holds the weights of one stage for a forward, and of one for a backward.
+    [[nodiscard]] Stage forwardStage(Rank rank, int turn) const { return Stage{((turn - rank.value) % pp + pp) % pp}; }
+    [[nodiscard]] Stage backwardStage(Rank rank, int turn) const {
+        return Stage{pp - 1 - forwardStage(rank, turn).value};
+    }
+    /// The rank that updates the weights of a stage: it holds them for a forward in the first turn.
+    [[nodiscard]] Rank ownerRank(Stage stage) const { return Rank{(pp - stage.value) % pp}; }
+    [[nodiscard]] RingMessages messagesDuring(int turn) const;
 
     /// First turn of a rank with an op.
     [[nodiscard]] int offsetOf(Rank rank) const;

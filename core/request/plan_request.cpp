@@ -60,7 +60,7 @@ Result<plan::Space> PlanRequest::choices() const {
     plan::Space made = space;
     for (std::string& name : made.schedules) {
         const ScheduleFamily* const family = findScheduleFamily(name);
-        if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", name));
+        if (family == nullptr) return unknownSchedule(name);
         if (family->placement == Placement::Bidirectional)
             return usageError(
                 fmt::format("{} holds two copies of the model, which `plan` does not support", family->name),

@@ -18,6 +18,10 @@ enum class Content : std::uint8_t {
     Gradient,    ///< gradient of a stage's output
     GradientSum, ///< gradients of the parameters, from another copy of the stage; has no micro-batch
     Part,        ///< part of a sum inside an op; has neither stage nor micro-batch; `sequence` numbers the sums
+    // Between ranks of one process around which weights travel (runtime/engine/ring_run.h); `sequence` is the turn.
+    ForwardWeights,
+    BackwardWeights,
+    Turn, ///< no tensor; its time is the start of the turn on the rank that `producer` names
 };
 
 /// The purpose of a message; unique among the messages from one rank to another within a step.

@@ -2,13 +2,10 @@
 
 #include "core/schedule/weight_versions.h"
 #include "runtime/engine/rank_loop.h"
-
-#include <fmt/format.h>
+#include "runtime/engine/rank_threads.h"
 
 #include <algorithm>
 #include <deque>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -25,28 +22,6 @@ std::uint64_t opsOfRun(const EngineConfig& config, const EngineParts& parts, con
     return static_cast<std::uint64_t>(config.steps) * ops;
 }
 
-/// Runs one thread for each rank in this process, until all of them have ended.
-void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
-    std::vector<std::thread> threads;
-    threads.reserve(loops.size());
-    try {
-        for (RankLoop& loop : loops) {
-            threads.emplace_back([&loop] {
-                usePunctualSleep();
-                loop.run();
-            });
-        }
-    } catch (const std::system_error& e) {
-        // The ranks that did start would wait for this rank forever.
-        Transport& transport = *parts.ranks[threads.size()];
-        transport.fail(
-            runError(fmt::format("cannot start the thread for rank {}: {}", transport.rank().value, e.what()),
-                     "use fewer ranks"));
-    }
-    for (std::thread& thread : threads)
-        thread.join();
-}
-
 } // namespace
 
 Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control) {
@@ -55,7 +30,7 @@ Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& pa
     std::deque<RankLoop> loops;
     for (std::size_t local = 0; local < parts.ranks.size(); ++local)
         loops.emplace_back(state, local);
-    runRanks(parts, loops);
+    runRankThreads(parts.ranks, [&loops](std::size_t local) { loops[local].run(); });
     if (std::optional<Error> error = parts.ranks.front()->error()) return std::move(*error);
 
     EngineResult result;

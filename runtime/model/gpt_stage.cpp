@@ -14,9 +14,11 @@ namespace bubblescope::runtime {
 
 namespace {
 
-/// The number of pieces before the end of each update.
+/// The number of pieces before each gradient is taken; empty if it is taken once.
 std::vector<std::size_t> endsOf(const StageTask& task) {
     std::vector<std::size_t> ends;
+    for (std::size_t i = 0; task.gradient_per_piece && i < task.pieces.size(); ++i)
+        ends.push_back(i + 1);
     if (task.update_of.empty()) return ends;
     ends.resize(static_cast<std::size_t>(task.updates()));
     for (std::size_t i = 0; i < task.pieces.size(); ++i)
@@ -246,6 +248,17 @@ void GptStage<T>::endRehearsal() {
 template <class T>
 Tensor GptStage<T>::takeGradient() {
     return queue_->give(gradients_.take(), parameters_.size(), 1, Storage::Float);
+}
+
+template <class T>
+Tensor GptStage<T>::takeWeights() {
+    return queue_->give(parameters_.take(), parameters_.size(), 1, Storage::Float);
+}
+
+template <class T>
+void GptStage<T>::setWeights(Tensor weights, std::int64_t steps) {
+    parameters_.set(queue_->take(std::move(weights), parameters_.size(), 1, Storage::Float));
+    step_ = steps;
 }
 
 template <class T>

@@ -39,6 +39,8 @@ public:
     void rehearse(OpKind kind, Piece piece) override;
     void endRehearsal() override;
     [[nodiscard]] Tensor takeGradient() override;
+    [[nodiscard]] Tensor takeWeights() override;
+    void setWeights(Tensor weights, std::int64_t steps) override;
     void applyGradient(const Tensor& sum) override;
     /// Waits for the device.
     [[nodiscard]] double takeLoss() override;

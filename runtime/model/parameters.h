@@ -84,6 +84,12 @@ public:
     void show(int version);
     /// Call this after other code has written the weights.
     void round();
+    /// Moves the weights out; no other function may use them until set() moves in a column of the same layout.
+    [[nodiscard]] Buffer take() { return std::move(exact_); }
+    void set(Buffer exact) {
+        exact_ = std::move(exact);
+        round();
+    }
 
     [[nodiscard]] std::int64_t bytes() const;
     [[nodiscard]] std::int64_t optimizerBytes() const { return first_.bytes() + second_.bytes(); }

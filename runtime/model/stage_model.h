@@ -49,9 +49,9 @@ public:
 
     // Call these functions between F and I of a piece, which must be a complete micro-batch. The functions offload the
     // data that F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).
-    virtual void offload(Piece piece) { cannotMove(piece); }
-    virtual void reload(Piece piece) { cannotMove(piece); }
-    virtual void recompute(Piece piece) { cannotMove(piece); }
+    virtual void offload(Piece /*piece*/) { cannotMove(); }
+    virtual void reload(Piece /*piece*/) { cannotMove(); }
+    virtual void recompute(Piece /*piece*/) { cannotMove(); }
 
     /// Rehearses a step on dummy input before the first step: call this once for each op of the step, in the schedule's
     /// order. The rehearsal makes a device load its code and allocate its memory early; later, loading might have to
@@ -63,6 +63,12 @@ public:
     /// Returns the gradients of all parameters, summed over the stage's pieces in the order of DataPlan, as one column,
     /// and starts over.
     [[nodiscard]] virtual Tensor takeGradient() = 0;
+
+    /// Weights that travel between ranks (runtime/engine/ring_run.h). takeWeights() moves them out as one column, which
+    /// leaves the stage without weights; setWeights() moves in the weights of the same stage that `steps` updates have
+    /// produced. Forwards then read the data of that step.
+    [[nodiscard]] virtual Tensor takeWeights() { cannotMove(); }
+    virtual void setWeights(Tensor /*weights*/, std::int64_t /*steps*/) { cannotMove(); }
 
     /// O: one optimizer step with the mean of the micro-batch gradients in `sum`.
     virtual void applyGradient(const Tensor& sum) = 0;
@@ -90,8 +96,8 @@ public:
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
 
 private:
-    [[noreturn]] static void cannotMove(Piece /*piece*/) {
-        throw std::logic_error("this stage cannot offload or recompute activations");
+    [[noreturn]] static void cannotMove() {
+        throw std::logic_error("this stage cannot move weights, or offload or recompute activations");
     }
 };
 

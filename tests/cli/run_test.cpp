@@ -1,5 +1,6 @@
 #include "tests/cli/program.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -81,6 +82,41 @@ TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
     EXPECT_EQ(digest(run("1f1b", "1", {"--no-pace"})), reference);
     EXPECT_EQ(digest(run("1f1b", "1", {"--no-pace"})), reference) << "a second run of the same";
     EXPECT_NE(digest(run("1f1b", "1", {"--no-pace", "--seed", "2"})), reference);
+}
+
+TEST(RunCommand, TrainsWithWeightsThatTravel) {
+    const auto train = [](const std::string& schedule, std::vector<std::string> more) {
+        more.insert(more.begin(), {"run", "--schedule", schedule, "--pp", "3", "--microbatches", "5", "--forward",
+                                   "1ms", "--backward", "2ms", "--steps", "2"});
+        return runProgram(more);
+    };
+    const auto pipeline = train("1f1b", {"--json"}).json();
+    for (const std::string name : {"weipipe", "weipipe-naive"}) {
+        const auto ring = train(name, {"--json"});
+        ASSERT_EQ(ring.exit_code, 0) << ring.err;
+        const auto document = ring.json();
+        EXPECT_EQ(document["schedule"], name);
+        EXPECT_EQ(document["training"]["weights_digest"], pipeline["training"]["weights_digest"]);
+        EXPECT_EQ(document["training"]["losses"], pipeline["training"]["losses"]);
+        EXPECT_EQ(document["step_makespans_ns"].size(), 2U);
+        EXPECT_GE(document["makespan_ns"], document["simulated_makespan_ns"]);
+        EXPECT_EQ(document["ranks"].size(), 3U);
+    }
+    const auto text = train("weipipe", {"--unshard", "100us", "--reduce-grad", "100us"});
+    EXPECT_THAT(text.out, testing::HasSubstr("closed form: makespan"));
+
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--dp", "2"},
+                                                  {"--tp", "2"},
+                                                  {"--out", "x"},
+                                                  {"--compare", "1f1b"},
+                                                  {"--adapt"},
+                                                  {"--comm", "1ms"},
+                                                  {"--vpp", "2"},
+                                                  {"--inject", "slow:rank=1,factor=2"}})
+        EXPECT_EQ(train("weipipe", words).exit_code, 2) << words.front();
+    EXPECT_EQ(train("1f1b", {"--unshard", "1ms"}).exit_code, 2);
+    for (const std::string name : {"roundpipe", "tawpipe"})
+        EXPECT_THAT(train(name, {}).err, testing::HasSubstr("`bubblescope simulate` supports it"));
 }
 
 TEST(RunCommand, TakesASchedulesFile) {

@@ -132,6 +132,15 @@ TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
     EXPECT_EQ(withWeights({"tawpipe", "--nodes", "3"}).exit_code, 2);
     EXPECT_EQ(withWeights({"tawpipe", "--comm", "1ms"}).exit_code, 2);
     EXPECT_EQ(withWeights({"1f1b", "--nodes", "2"}).exit_code, 2);
+
+    // Commands that need stages on ranks name those that do not.
+    for (const std::string command : {"schedule", "formula"}) {
+        const auto other = runProgram({command, "--schedule", "WeiPipe", "--pp", "4", "--microbatches", "8"});
+        EXPECT_EQ(other.exit_code, 2);
+        EXPECT_THAT(other.err, HasSubstr("does not support weipipe"));
+        EXPECT_THAT(other.err, HasSubstr("`bubblescope run` support it"));
+    }
+    EXPECT_THAT(withWeights({"weipip"}).err, HasSubstr("did you mean 'weipipe'?"));
 }
 
 TEST(SimulateCommand, ReplaysItsOwnOps) {

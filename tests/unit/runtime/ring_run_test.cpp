@@ -1,0 +1,187 @@
+// Weights that travel around a ring of ranks: the reference's weights and losses, and the simulation's times.
+
+#include "core/families/registry.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/comm/inproc/in_process_transport.h"
+#include "runtime/run.h"
+#include "tests/support/reference_run.h"
+#include "tests/unit/runtime/engine_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stop_token>
+
+namespace bubblescope::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunConfig configOf(const MovingWeights& moving) {
+    RunConfig config;
+    config.ring = RingOrder{moving};
+    config.schedule.name = weightPathName(moving.path);
+    config.schedule.pp = moving.pp;
+    config.schedule.microbatches = moving.microbatches;
+    config.schedule.ranks = movingWeightsOrder(moving).value().ranks;
+    config.model.width = 6;
+    config.model.heads = 2;
+    config.model.sequence = 5;
+    config.steps = 3;
+    config.paced = false;
+    return config;
+}
+
+template <class Visit>
+void eachRing(Visit visit) {
+    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive})
+        for (const int p : {1, 2, 3, 4})
+            for (int m = 1; m <= 2 * p + 1; ++m) {
+                SCOPED_TRACE(std::string(weightPathName(path)) + " p " + std::to_string(p) + " m " + std::to_string(m));
+                visit(MovingWeights{path, p, m, 1});
+            }
+}
+
+TEST(RingRun, TrainsToTheReferencesWeights) {
+    int runs = 0;
+    eachRing([&](const MovingWeights& moving) {
+        const RunConfig config = configOf(moving);
+        JobControl control;
+        const auto ran = runPipeline(config, control);
+        ASSERT_TRUE(ran.ok()) << ran.error().text();
+        const auto reference = runReference(config);
+        ASSERT_TRUE(reference.ok()) << reference.error().text();
+        EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
+        EXPECT_EQ(ran.value().losses, reference.value().losses);
+        EXPECT_EQ(ran.value().ops, 3 * (2 * moving.pp * moving.microbatches + moving.pp));
+        EXPECT_EQ(control.done, control.total);
+        ++runs;
+    });
+    EXPECT_EQ(runs, 2 * (3 + 5 + 7 + 9));
+}
+
+TEST(RingRun, EqualsAPipelineWithTheSameStages) {
+    RunConfig ring = configOf({WeightPath::Ring, 3, 5, 1});
+    ring.model.optimizer.rule = OptimizerConfig::Rule::Muon;
+    ring.model.layers_per_stage = 2;
+    RunConfig pipeline = ring;
+    pipeline.ring.reset();
+    pipeline.schedule = makeSchedule({"1f1b", "", 3, 5, 1}).value();
+    JobControl control;
+    const RunSummary of_ring = runPipeline(ring, control).value();
+    const RunSummary of_pipeline = runPipeline(pipeline, control).value();
+    EXPECT_EQ(of_ring.weights_digest, of_pipeline.weights_digest);
+    EXPECT_EQ(of_ring.losses, of_pipeline.losses);
+    ASSERT_EQ(of_ring.memory.size(), 3U);
+    for (const MemoryUse& rank : of_ring.memory)
+        EXPECT_GT(rank.optimizer, 0);
+}
+
+TEST(RingRun, PacedRunEqualsSimulationToTheNanosecond) {
+    eachRing([](const MovingWeights& moving) {
+        for (const TimeNs message : {TimeNs{0}, TimeNs{400'000}, TimeNs{7'000'000}}) {
+            RunConfig config = configOf(moving);
+            config.paced = true;
+            config.pace_tolerance = test::kForgiving;
+            config.steps = 2;
+            config.times = test::someTimes(TimeNs{0});
+            config.ring->weights = message;
+            config.ring->gradients = message / 2;
+            test::FakeClock clock;
+            InProcessTransports transports(moving.pp, clock, std::nullopt);
+            const EngineParts parts{
+                .clock = clock,
+                .make_stage = [&](const StageTask& task) { return makeCpuStage(config.model, task); },
+                .ranks = transports.ends()};
+            JobControl control;
+            const Result<RingResult> ran = runRing(config, *config.ring, parts, control);
+            ASSERT_TRUE(ran.ok()) << ran.error().text();
+            EXPECT_EQ(ran.value().engine.late_ops, 0);
+
+            const auto stages = static_cast<std::size_t>(moving.pp);
+            const MovingWeightTimes times{std::vector(stages, config.times.times.forward),
+                                          std::vector(stages, config.times.times.backward), message, message / 2,
+                                          TimeNs{0}};
+            const StepTimeline expected = simulateMovingWeights(moving, times).value().step;
+            const StepTimeline& last = ran.value().last;
+            EXPECT_EQ(last.index, 1);
+            EXPECT_EQ(ran.value().walls, std::vector(2, expected.wall()));
+            for (std::size_t r = 0; r < stages; ++r) {
+                ASSERT_EQ(last.ranks[r].size(), expected.ranks[r].size());
+                for (std::size_t i = 0; i < last.ranks[r].size(); ++i) {
+                    EXPECT_EQ(last.ranks[r][i].op, expected.ranks[r][i].op);
+                    EXPECT_EQ(last.ranks[r][i].start - last.begin, expected.ranks[r][i].start);
+                    EXPECT_EQ(last.ranks[r][i].end - last.begin, expected.ranks[r][i].end);
+                }
+            }
+        }
+    });
+}
+
+/// A rank stores the optimizer's state of its own stage only, and few columns of weights.
+TEST(RingRun, StoresTheWeightsOfFewStages) {
+    const RunConfig config = configOf({WeightPath::Ring, 4, 8, 1});
+    JobControl control;
+    const RunSummary ran = runPipeline(config, control).value();
+    std::int64_t weights = 0;
+    std::int64_t largest = 0;
+    for (int s = 0; s < 4; ++s) {
+        const MemoryUse stage = makeCpuStage(config.model, DataPlan(config.schedule).taskOf(Stage{s}))->memory();
+        weights += stage.weights;
+        largest = std::max(largest, stage.weights);
+    }
+    std::int64_t optimizer = 0;
+    for (const MemoryUse& rank : ran.memory) {
+        EXPECT_LE(rank.weights, 3 * largest);
+        EXPECT_LE(rank.gradients, 2 * largest);
+        optimizer += rank.optimizer;
+    }
+    EXPECT_EQ(optimizer, 2 * weights);
+}
+
+TEST(RingRun, EndsAfterTheStepInWhichAStopIsRequested) {
+    RunConfig config = configOf({WeightPath::Ring, 2, 4, 1});
+    std::stop_source stop;
+    stop.request_stop();
+    config.end_early = stop.get_token();
+    JobControl control;
+    EXPECT_EQ(runPipeline(config, control).value().losses.size(), 1U);
+}
+
+TEST(RingRun, ReportsARankThatFails) {
+    const RunConfig config = configOf({WeightPath::Ring, 3, 6, 1});
+    MonotonicClock clock;
+    InProcessTransports transports(3, clock, TimeNs{60'000'000'000});
+    const EngineParts parts{.clock = clock,
+                            .make_stage = [&](const StageTask& task) -> std::unique_ptr<StageModel> {
+                                if (task.place == 1 && task.gradient_per_piece) throw std::bad_alloc();
+                                return makeCpuStage(config.model, task);
+                            },
+                            .ranks = transports.ends()};
+    JobControl control;
+    const auto ran = runRing(config, *config.ring, parts, control);
+    ASSERT_FALSE(ran.ok());
+    EXPECT_EQ(ran.error().kind, ErrorKind::Run);
+    EXPECT_THAT(ran.error().text(), HasSubstr("rank"));
+}
+
+TEST(RingRun, RejectsWhatItCannotDo) {
+    const auto rejected = [](auto change) {
+        RunConfig config = configOf({WeightPath::Ring, 2, 4, 1});
+        change(config);
+        JobControl control;
+        const auto ran = runPipeline(config, control);
+        return !ran.ok() && ran.error().kind == ErrorKind::Usage;
+    };
+    EXPECT_FALSE(rejected([](RunConfig&) {}));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.replicas = 2; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.tensor_ranks = 2; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.adapt = true; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.out_dir = "trace"; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.faults.emplace_back(); }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.steps = 0; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.ring->moving.path = WeightPath::Nodes; }));
+}
+
+} // namespace
+} // namespace bubblescope::runtime
