@@ -209,8 +209,9 @@ Status checkMoves(const RunConfig& config) {
 Status checkRing(const RunConfig& config) {
     const MovingWeights& moving = config.ring->moving;
     BUBBLESCOPE_TRY(movingWeightsOrder(moving));
-    if (moving.path == WeightPath::Nodes)
-        return usageError("a run cannot send weights from node to node", "simulate it, or use weipipe");
+    if (moving.path != WeightPath::Ring && moving.path != WeightPath::RingNaive)
+        return usageError(fmt::format("a run does not support {}", weightPathName(moving.path)),
+                          "simulate it, or use weipipe");
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
                                    : config.tensor_ranks > 1                   ? "tensor-parallel ranks"
                                    : config.backend                            ? "GPUs"

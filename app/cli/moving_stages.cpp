@@ -27,7 +27,7 @@ namespace {
 
 std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
     const std::string name = plainName(request.spec.name);
-    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::Nodes}) {
+    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes}) {
         if (plainName(weightPathName(path)) == name) return path;
     }
     return std::nullopt;
@@ -166,6 +166,7 @@ MovingWeightTimes timesOf(const MovingWeights& moving, const CostModel& costs, c
     for (int stage = 0; stage < moving.pp; ++stage) {
         times.forward.push_back(costs.opTime(OpKind::Forward, Stage{stage}));
         times.backward.push_back(costs.opTime(OpKind::Backward, Stage{stage}));
+        times.weight_grad.push_back(costs.opTime(OpKind::BackwardWeight, Stage{stage}));
     }
     return times;
 }
@@ -194,7 +195,7 @@ bool movesStages(const ScheduleRequest& request) {
 
 std::optional<WeightPath> ringOf(const ScheduleRequest& request) {
     const std::optional<WeightPath> path = weightPathOf(request);
-    return path == WeightPath::Nodes ? std::nullopt : path;
+    return path == WeightPath::Ring || path == WeightPath::RingNaive ? path : std::nullopt;
 }
 
 Status planRing(const ScheduleRequest& request, const WeightTimes& weights, runtime::RunConfig& config) {

@@ -25,7 +25,7 @@ struct MovingOptions {
 /// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// The ring of a schedule in which weights travel around one; nothing for other schedules.
+/// The ring of a schedule that `run` can train with weights that travel; nothing for other schedules.
 [[nodiscard]] std::optional<WeightPath> ringOf(const ScheduleRequest& request);
 
 /// Sets the schedule and the ring of a run. `config.times` must be set. Errors: Usage.

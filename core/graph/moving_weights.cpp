@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -148,13 +149,17 @@ private:
 };
 
 TimeNs opTime(const MovingWeightTimes& times, const Op& op) {
-    return (op.kind == OpKind::Forward ? times.forward : times.backward)[op.chunk.index()];
+    const std::size_t stage = op.chunk.index();
+    if (op.kind == OpKind::Forward) return times.forward[stage];
+    if (op.kind == OpKind::Backward) return times.backward[stage];
+    const TimeNs weight_grad = times.weight_grad[stage];
+    return op.kind == OpKind::BackwardWeight ? weight_grad : times.backward[stage] - weight_grad;
 }
 
 /// Ops of a rank in a turn, in order.
 std::vector<Op> opsIn(const MovingWeights& moving, Rank rank, int turn) {
     std::vector<Op> ops;
-    for (const OpKind kind : {OpKind::Backward, OpKind::Forward}) {
+    for (const OpKind kind : {OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight, OpKind::Forward}) {
         if (const std::optional<Op> op = moving.opAt(kind, rank, turn)) ops.push_back(*op);
     }
     return ops;
@@ -164,6 +169,10 @@ Status checkTimes(const MovingWeights& moving, const MovingWeightTimes& times) {
     const auto stages = static_cast<std::size_t>(moving.pp);
     if (times.forward.size() != stages || times.backward.size() != stages)
         return usageError(fmt::format("{} stage times are required", stages));
+    if (moving.path == WeightPath::RingSplit &&
+        (times.weight_grad.size() != stages ||
+         !std::ranges::equal(times.weight_grad, times.backward, std::less_equal<>())))
+        return usageError("a backward's time must include that of its weight gradient");
     const TimeNs longest = std::max({std::ranges::max(times.forward), std::ranges::max(times.backward), times.weights,
                                      times.gradients, times.between_nodes});
     if (longest > TimeNs::max() / (4 * std::int64_t{moving.turns()} + 4))
@@ -228,6 +237,7 @@ std::string_view weightPathName(WeightPath path) {
     switch (path) {
     case WeightPath::Ring: return kWeiPipe;
     case WeightPath::RingNaive: return kWeiPipeNaive;
+    case WeightPath::RingSplit: return kWeiPipeZb;
     case WeightPath::Nodes: return kTawPipe;
     }
     return "";
@@ -239,28 +249,34 @@ int MovingWeights::offsetOf(Rank rank) const {
 
 int MovingWeights::turnOf(const Op& op) const {
     const int first = offsetOf(rankOf(op.microbatch)) + op.microbatch.value / pp * turnsPerRound();
-    return op.kind == OpKind::Forward ? first + op.chunk.value : first + 2 * pp - 1 - op.chunk.value;
+    if (op.kind == OpKind::Forward) return first + op.chunk.value;
+    const bool later = op.kind == OpKind::BackwardWeight && op.chunk.value > rankOf(op.microbatch).value;
+    return first + (later ? 3 : 2) * pp - 1 - op.chunk.value;
 }
 
 std::optional<Op> MovingWeights::opAt(OpKind kind, Rank rank, int turn) const {
+    if (kind != OpKind::Forward && (kind == OpKind::Backward) == (path == WeightPath::RingSplit)) return std::nullopt;
     const int local = turn - offsetOf(rank) - (kind == OpKind::Forward ? 0 : pp);
     if (local < 0) return std::nullopt;
-    const int round = local / turnsPerRound();
     const int place = local % turnsPerRound();
-    const int microbatch = round * pp + rank.value;
-    if (microbatch >= microbatches || place >= pp) return std::nullopt;
-    return Op{kind, Microbatch{microbatch}, Chunk{kind == OpKind::Forward ? place : pp - 1 - place}};
+    const int stage = kind == OpKind::Forward ? place : pp - 1 - place;
+    const int later = kind == OpKind::BackwardWeight && stage > rank.value ? 1 : 0;
+    const int microbatch = (local / turnsPerRound() - later) * pp + rank.value;
+    if (microbatch < 0 || microbatch >= microbatches || place >= pp) return std::nullopt;
+    return Op{kind, Microbatch{microbatch}, Chunk{stage}};
 }
 
 int MovingWeights::turns() const {
-    return offsetOf(Rank{lastRound() - 1}) + (rounds() - 1) * turnsPerRound() + 2 * pp;
+    if (path == WeightPath::RingSplit && pp > 1) return (rounds() + 2) * pp - 1;
+    return lastBackward() + 1;
 }
 
 RingMessages MovingWeights::messagesDuring(int turn) const {
     // Weights move in every turn from the first that needs them until the last. Between one rank and itself nothing
     // does.
     if (pp == 1) return {};
-    return {turn < turns() - 1 - pp, turn >= pp && turn + 1 < turns(), turn > pp};
+    const int first_gradients = path == WeightPath::RingSplit ? 2 * pp - 1 : pp;
+    return {turn < lastForward(), turn >= pp && turn<lastBackward(), turn> first_gradients};
 }
 
 Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {
@@ -335,7 +351,9 @@ Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeight
     const TimeNs b = times.backward.front();
     const bool equal =
         std::ranges::count(times.forward, f) == moving.pp && std::ranges::count(times.backward, b) == moving.pp;
-    const TimeNs shortest = std::min(std::ranges::min(times.forward), std::ranges::min(times.backward));
+    TimeNs shortest = std::min(std::ranges::min(times.forward), std::ranges::min(times.backward));
+    for (std::size_t stage = 0; stage < times.weight_grad.size() && moving.path == WeightPath::RingSplit; ++stage)
+        shortest = std::min({shortest, times.weight_grad[stage], times.backward[stage] - times.weight_grad[stage]});
     const TimeNs work = rounds * (std::accumulate(times.forward.begin(), times.forward.end(), TimeNs{0}) +
                                   std::accumulate(times.backward.begin(), times.backward.end(), TimeNs{0}));
     const TimeNs larger = std::max(f, b);
@@ -366,9 +384,16 @@ Result<TimeNs> movingWeightsForm(const MovingWeights& moving, const MovingWeight
     if (message > shortest) return outside("messages of a turn that together fit into the shortest op");
     if (message > TimeNs{0} && rounds == 1) return outside("at least two rounds, or messages that take no time");
     const int last = moving.lastRound();
+    const bool split = moving.path == WeightPath::RingSplit;
+    if (split && (!equal || std::ranges::count(times.weight_grad, times.weight_grad.front()) != moving.pp))
+        return outside("stages of equal time");
     // Turns that the last round adds because its ranks start one after another.
     const int waits = std::max(0, 2 * last - lanes - 2);
-    const TimeNs passed = std::min(last - 1, lanes - last + 1) * message;
+    const TimeNs passed = std::min(last - 1, lanes - last + 1) * (split ? 2 * times.weights : message);
+    if (split) {
+        const TimeNs input_grad = b - times.weight_grad.front();
+        return work + passed + waits * (rounds > 1 ? f + input_grad : std::max(f, input_grad));
+    }
     if (moving.path == WeightPath::Ring && rounds > 1) return work + waits * (f + b) + passed;
     if (message > TimeNs{0} && lanes > 2 && f != b)
         return outside("forwards and backwards of equal time, or messages that take no time");

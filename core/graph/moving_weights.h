@@ -18,11 +18,17 @@ enum class WeightPath : std::uint8_t {
     Ring,
     /// WeiPipe-Naive: the same ring, but a rank runs all forwards of a micro-batch, then all its backwards.
     RingNaive,
+    /// Like Ring, but with split backwards. Rank r runs the weight gradients of the stages above r one round after
+    /// their
+    /// input gradients, and thus after the last forward of the step. A stage's weight gradients still pass every rank
+    /// in
+    /// the turn in which the rank adds to them.
+    RingSplit,
     /// TawPipe: each rank keeps the weights of one stage. It sends them to other nodes, where they are broadcast.
     Nodes,
 };
 
-/// "weipipe", "weipipe-naive" or "tawpipe".
+/// "weipipe", "weipipe-naive", "weipipe-zb" or "tawpipe".
 [[nodiscard]] std::string_view weightPathName(WeightPath path);
 
 /// The kinds of messages that every rank of a ring receives from the previous rank during a turn.
@@ -43,7 +49,8 @@ struct RingMessages {
 /// previous node.
 ///
 /// Sources: Gvilenius/weipipe 06cab9d and wuhouming/TawPipe a83eec7, which contain Ring and Nodes. RingNaive is
-/// derived from the rules of Ring.
+/// derived from the rules of Ring, and so is RingSplit: the sources do not define the zero-bubble orders that the paper
+/// on WeiPipe names.
 struct MovingWeights {
     WeightPath path = WeightPath::Ring;
     int pp = 1;
@@ -58,7 +65,7 @@ struct MovingWeights {
     [[nodiscard]] Rank rankOf(Microbatch microbatch) const { return Rank{microbatch.value % pp}; }
     /// The turn of an op; the op's chunk is its stage.
     [[nodiscard]] int turnOf(const Op& op) const;
-    /// The forward or backward that a rank runs in a turn, if any.
+    /// The op of this kind that a rank runs in a turn, if any. Only RingSplit has input and weight gradients.
     [[nodiscard]] std::optional<Op> opAt(OpKind kind, Rank rank, int turn) const;
     [[nodiscard]] int turns() const;
     /// The node that stores the weights of a stage.
@@ -73,10 +80,18 @@ struct MovingWeights {
     [[nodiscard]] Rank ownerRank(Stage stage) const { return Rank{(pp - stage.value) % pp}; }
     [[nodiscard]] RingMessages messagesDuring(int turn) const;
 
+    /// The last turns in which a rank runs a forward, or a backward or input gradient.
+    [[nodiscard]] int lastForward() const {
+        return offsetOf(Rank{lastRound() - 1}) + (rounds() - 1) * turnsPerRound() + pp - 1;
+    }
+    [[nodiscard]] int lastBackward() const { return lastForward() + pp; }
+
     /// First turn of a rank with an op.
     [[nodiscard]] int offsetOf(Rank rank) const;
     /// Turns from the first forward of a round to that of the next round.
-    [[nodiscard]] int turnsPerRound() const { return path == WeightPath::Ring ? pp : 2 * pp; }
+    [[nodiscard]] int turnsPerRound() const {
+        return path == WeightPath::Ring || path == WeightPath::RingSplit ? pp : 2 * pp;
+    }
 };
 
 struct MovingWeightTimes {
@@ -85,6 +100,7 @@ struct MovingWeightTimes {
     TimeNs weights{0};       ///< for a stage's weights: to the next rank (rings), or to all ranks of a node (Nodes)
     TimeNs gradients{0};     ///< for a stage's weight gradients: to the next rank, or their reduction in a node
     TimeNs between_nodes{0}; ///< for a stage's weights or weight gradients from node to node; only for Nodes
+    std::vector<TimeNs> weight_grad = {}; ///< per stage: the part of `backward` for the weights; only for RingSplit
 };
 
 /// Messages per step with the weights or weight gradients of one stage: the most that a rank of a ring sends to the
@@ -131,6 +147,8 @@ struct MovingWeightsStep {
 ///   Ring with A = 1, and RingNaive if x = 0: w = max(0, 2q−p−2)·M for A = 1. With R = (p−2)·M − p·s and A ≥ 2, w is
 ///   (A−2)·max(0, R) + max(max(0, 2q−p−2)·M + max(0, R), R + (2q−p)·s).
 ///   RingNaive with A ≥ 2, and f = b or p = 2: as with x = 0, plus min(q−1, p−q+1)·x.
+///   RingSplit, with i the time of an input gradient: w = max(0, 2q−p−2)·(f+i) + min(q−1, p−q+1)·2·weights for A ≥ 2,
+///   and max(0, 2q−p−2)·max(f, i) for A = 1. Stages must be equal.
 /// - N nodes, with micro-batches on K of them in the last round: A·S + weights for N = 1; A·S + weights + (K−1)·x for
 ///   N = 2; with N ≥ 3, equal stages, at least two ranks per node, and A = 1 or K = N,
 ///   A·S + weights + min(1, K−1)·x + max(0, K−2)·M + (A−1)·max(0, (N−2)·M − N·s + 2·x).

@@ -10,7 +10,8 @@ namespace bubblescope {
 inline constexpr std::string_view kRoundPipe = "roundpipe";
 inline constexpr std::string_view kWeiPipe = "weipipe";
 inline constexpr std::string_view kWeiPipeNaive = "weipipe-naive";
+inline constexpr std::string_view kWeiPipeZb = "weipipe-zb";
 inline constexpr std::string_view kTawPipe = "tawpipe";
-inline constexpr std::array kMovingNames{kRoundPipe, kWeiPipe, kWeiPipeNaive, kTawPipe};
+inline constexpr std::array kMovingNames{kRoundPipe, kWeiPipe, kWeiPipeNaive, kWeiPipeZb, kTawPipe};
 
 } // namespace bubblescope

@@ -115,7 +115,7 @@ TEST(RunCommand, TrainsWithWeightsThatTravel) {
                                                   {"--inject", "slow:rank=1,factor=2"}})
         EXPECT_EQ(train("weipipe", words).exit_code, 2) << words.front();
     EXPECT_EQ(train("1f1b", {"--unshard", "1ms"}).exit_code, 2);
-    for (const std::string name : {"roundpipe", "tawpipe"})
+    for (const std::string name : {"roundpipe", "weipipe-zb", "tawpipe"})
         EXPECT_THAT(train(name, {}).err, testing::HasSubstr("`bubblescope simulate` supports it"));
 }
 

@@ -133,6 +133,12 @@ TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
     EXPECT_EQ(withWeights({"tawpipe", "--comm", "1ms"}).exit_code, 2);
     EXPECT_EQ(withWeights({"1f1b", "--nodes", "2"}).exit_code, 2);
 
+    const auto split = withWeights({"weipipe-zb", "--json", "--ops"}).json();
+    EXPECT_EQ(split["makespan_ns"], 280'000'000); // 2·4·30 ms, and (p − 2)·20 ms
+    EXPECT_EQ(split["closed_form_ns"], split["makespan_ns"]);
+    EXPECT_EQ(split["ranks"][0]["peak_activations"], 7);
+    EXPECT_EQ(split["ops"].size(), 3U * 4 * 8);
+
     // Commands that need stages on ranks name those that do not.
     for (const std::string command : {"schedule", "formula"}) {
         const auto other = runProgram({command, "--schedule", "WeiPipe", "--pp", "4", "--microbatches", "8"});

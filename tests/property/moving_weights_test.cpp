@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -355,6 +356,128 @@ TEST(MovingWeights, InterleavedRingIsOneTurnShorterThanOneForwardOneBackward) {
                 EXPECT_EQ(simulateMovingWeights(moving, equalTimes(p, 3, b, 0, 0, 0)).value().step.wall(),
                           together - TimeNs{3 + b});
             }
+}
+
+// ---- Split backwards
+
+MovingWeightTimes splitTimes(int p, int f, int i, int w, int weights, int gradients) {
+    MovingWeightTimes times = equalTimes(p, f, i + w, weights, gradients, 0);
+    times.weight_grad = std::vector(static_cast<std::size_t>(p), TimeNs{w});
+    return times;
+}
+
+/// Each op runs once. Weight gradients run when the stage's gradients are on the rank, after their input gradients.
+TEST(MovingWeights, SplitBackwardsFollowTheRing) {
+    for (int p = 1; p <= 6; ++p)
+        for (int m = 1; m <= 3 * p; ++m) {
+            const MovingWeights moving{WeightPath::RingSplit, p, m, 1};
+            const Schedule order = movingWeightsOrder(moving).value();
+            std::set<std::tuple<OpKind, int, int>> seen;
+            for (int r = 0; r < p; ++r) {
+                for (const Op& op : order.ranks[Rank{r}.index()]) {
+                    const int turn = moving.turnOf(op);
+                    EXPECT_EQ(moving.rankOf(op.microbatch), Rank{r});
+                    EXPECT_EQ(moving.opAt(op.kind, Rank{r}, turn), op);
+                    EXPECT_LT(turn, moving.turns());
+                    seen.emplace(op.kind, op.chunk.value, op.microbatch.value);
+                    const Stage held = op.kind == OpKind::Forward ? moving.forwardStage(Rank{r}, turn)
+                                                                  : moving.backwardStage(Rank{r}, turn);
+                    EXPECT_EQ(held.value, op.chunk.value);
+                    if (op.kind == OpKind::BackwardWeight) {
+                        EXPECT_TRUE(seen.contains({OpKind::BackwardInput, op.chunk.value, op.microbatch.value}));
+                        EXPECT_GE(turn, 2 * p - 1); // no rank waits for forwards any more
+                    }
+                }
+            }
+            EXPECT_EQ(seen.size(), static_cast<std::size_t>(3 * p * m));
+            EXPECT_EQ(order.opCount(), seen.size());
+            const std::vector<int> peaks = peakActivations(order);
+            for (int r = 0; m % p == 0 && m > p && r < p; ++r)
+                EXPECT_EQ(peaks[Rank{r}.index()], 2 * p - 1 - r);
+        }
+}
+
+/// As plainRing(), but input and weight gradients are ops of their own.
+TimeNs plainSplit(const MovingWeights& moving, const MovingWeightTimes& times) {
+    const int p = moving.pp;
+    const int rounds = moving.rounds();
+    const int last_forward = (rounds - 1) * p + moving.lastRound() + p - 2;
+    std::map<std::pair<int, int>, TimeNs> work; // by turn and rank
+    for (int m = 0; m < moving.microbatches; ++m)
+        for (int s = 0; s < p; ++s) {
+            const auto stage = static_cast<std::size_t>(s);
+            const int first = m % p + m / p * p;
+            work[{first + s, m % p}] += times.forward[stage];
+            work[{first + 2 * p - 1 - s, m % p}] += times.backward[stage] - times.weight_grad[stage];
+            work[{first + (s > m % p ? 3 : 2) * p - 1 - s, m % p}] += times.weight_grad[stage];
+        }
+    std::vector<TimeNs> start(static_cast<std::size_t>(p));
+    TimeNs last{0};
+    for (int turn = 0; turn <= work.rbegin()->first.first; ++turn) {
+        TimeNs message{0};
+        if (p > 1 && turn < last_forward) message += times.weights;
+        if (p > 1 && turn >= p && turn < last_forward + p) message += times.weights;
+        if (p > 1 && turn > 2 * p - 1) message += times.gradients;
+        std::vector<TimeNs> next(start);
+        for (int r = 0; r < p; ++r) {
+            const auto found = work.find({turn, r});
+            TimeNs& end = next[static_cast<std::size_t>(r)];
+            if (found != work.end()) last = std::max(last, end += found->second);
+            for (const int neighbour : {r, (r + 1) % p, (r + p - 1) % p})
+                end = std::max(end, start[static_cast<std::size_t>(neighbour)] + message);
+        }
+        start = next;
+    }
+    return last;
+}
+
+TEST(MovingWeights, SplitSimulationEqualsPlainLoops) {
+    for (int p = 1; p <= 6; ++p)
+        for (int m = 1; m <= 3 * p; ++m)
+            for (unsigned seed = 1; seed <= 8; ++seed) {
+                const MovingWeights moving{WeightPath::RingSplit, p, m, 1};
+                MovingWeightTimes times =
+                    unequalTimes(p, 3, static_cast<int>(seed % 4), static_cast<int>(seed % 3), 0, seed);
+                for (const TimeNs backward : times.backward)
+                    times.weight_grad.push_back(backward / 3);
+                const MovingWeightsStep result = simulateMovingWeights(moving, times).value();
+                EXPECT_EQ(result.step.wall(), plainSplit(moving, times)) << p << " " << m << " " << seed;
+                EXPECT_GE(result.gradients_home, result.step.end);
+            }
+}
+
+TEST(MovingWeights, SplitFormEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 8; ++p)
+        for (int m = 1; m <= 4 * p; ++m)
+            for (const int f : {1, 2, 5, 9})
+                for (const int i : {1, 3, 4, 11})
+                    for (const int w : {1, 2, 5, 10})
+                        for (const auto [weights, gradients] : {std::pair{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 3}}) {
+                            const int x = 2 * weights + gradients;
+                            compareForm({WeightPath::RingSplit, p, m, 1}, splitTimes(p, f, i, w, weights, gradients),
+                                        p == 1 || (x <= std::min({f, i, w}) && (m > p || x == 0)), compared);
+                        }
+    EXPECT_GT(compared, 15'000);
+    EXPECT_FALSE(movingWeightsForm({WeightPath::RingSplit, 2, 4, 1}, equalTimes(2, 1, 2, 0, 0, 0)).ok());
+    MovingWeightTimes unequal = splitTimes(2, 2, 2, 2, 0, 0);
+    unequal.weight_grad[1] = TimeNs{1};
+    EXPECT_FALSE(movingWeightsForm({WeightPath::RingSplit, 2, 4, 1}, unequal).ok());
+}
+
+/// Splitting saves the weight gradients' part of the ring's wait, and p − 1 messages with gradients.
+TEST(MovingWeights, SplitBackwardsShortenTheStep) {
+    for (int p = 3; p <= 7; ++p)
+        for (int rounds = 2; rounds <= 4; ++rounds) {
+            const auto simulated = [&](WeightPath path) {
+                return simulateMovingWeights({path, p, rounds * p, 1}, splitTimes(p, 3, 4, 2, 0, 0)).value();
+            };
+            const MovingWeightsStep whole = simulated(WeightPath::Ring);
+            const MovingWeightsStep split = simulated(WeightPath::RingSplit);
+            EXPECT_EQ(whole.step.wall() - split.step.wall(), TimeNs{(p - 2) * 2});
+            EXPECT_EQ(split.traffic.weights, whole.traffic.weights);
+            EXPECT_EQ(split.traffic.gradients, rounds * p);
+        }
 }
 
 TEST(MovingWeights, RejectsImpossibleSizes) {
