@@ -245,7 +245,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
 ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team) {
     ProcessRun run{RunSummary{}, true};
     Status fit = checkConfig(config);
-    if (fit.ok() && config.ring)
+    if (fit.ok() && config.weights)
         fit = usageError("a run in which weights travel needs all ranks in one process", "start a single process");
     if (fit.ok()) fit = checkTeam(config, team);
     if (!fit.ok()) {

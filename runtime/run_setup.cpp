@@ -205,11 +205,11 @@ Status checkMoves(const RunConfig& config) {
     return {};
 }
 
-/// Checks a run in which weights travel around a ring.
-Status checkRing(const RunConfig& config) {
-    const MovingWeights& moving = config.ring->moving;
+/// Checks a run in which weights travel.
+Status checkWeightRun(const RunConfig& config) {
+    const MovingWeights& moving = config.weights->moving;
     BUBBLESCOPE_TRY(movingWeightsOrder(moving));
-    if (moving.path != WeightPath::Ring && moving.path != WeightPath::RingNaive)
+    if (moving.path == WeightPath::RingSplit)
         return usageError(fmt::format("a run does not support {}", weightPathName(moving.path)),
                           "simulate it, or use weipipe");
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
@@ -233,7 +233,7 @@ std::string failureOf(const Error& error) {
 }
 
 Status checkConfig(const RunConfig& config) {
-    if (config.ring) return checkRing(config);
+    if (config.weights) return checkWeightRun(config);
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
         std::string message = "the schedule cannot be executed: " + problems.front().message.text();

@@ -69,6 +69,14 @@ void addGatherTimeOptions(Command command, WeightTimes& times) {
         .rare();
 }
 
+void addNodesOption(Command command, std::optional<int>& nodes) {
+    command.addOption("--nodes", nodes, "Nodes over which tawpipe distributes the ranks (1)")
+        .range(1, 100'000)
+        .typeName("N")
+        .group(kLoweringGroup)
+        .rare();
+}
+
 void addWeightTimeOptions(Command command, WeightTimes& times) {
     addGatherTimeOptions(command, times);
     addCopyTimeOptions(command, times);

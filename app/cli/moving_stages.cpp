@@ -193,42 +193,43 @@ bool movesStages(const ScheduleRequest& request) {
     return plainName(request.spec.name) == plainName(kRoundPipe) || weightPathOf(request);
 }
 
-std::optional<WeightPath> ringOf(const ScheduleRequest& request) {
+std::optional<WeightPath> trainedPath(const ScheduleRequest& request) {
     const std::optional<WeightPath> path = weightPathOf(request);
-    return path == WeightPath::Ring || path == WeightPath::RingNaive ? path : std::nullopt;
+    return path == WeightPath::RingSplit ? std::nullopt : path;
 }
 
-Status planRing(const ScheduleRequest& request, const WeightTimes& weights, runtime::RunConfig& config) {
-    const WeightPath path = ringOf(request).value();
+Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
+                     runtime::RunConfig& config) {
+    const WeightPath path = trainedPath(request).value();
     BUBBLESCOPE_TRY(checkOneStage(request, path));
-    BUBBLESCOPE_TRY(checkMessageTimes(path, config.times, {}));
-    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, 1};
+    BUBBLESCOPE_TRY(checkMessageTimes(path, config.times, nodes));
+    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, nodes.value_or(1)};
     BUBBLESCOPE_ASSIGN(Schedule order, movingWeightsOrder(moving));
     config.schedule = std::move(order);
     config.schedule.vpp = 1; // the number of stages is that of a pipeline
-    config.ring = {moving, weights.unshard, weights.reduce_grad};
+    config.weights = {moving, weights.unshard, weights.reduce_grad, config.times.comm};
     return {};
 }
 
-CommandResult runRing(const runtime::RunConfig& config, const SvgOptions& svg, bool json) {
+CommandResult runWithWeights(const runtime::RunConfig& config, const SvgOptions& svg, bool json) {
     JobControl control;
     BUBBLESCOPE_ASSIGN(const runtime::RunSummary ran, watchWork(control, "Running", WorkUnit::Ops,
                                                                 [&] { return runtime::runPipeline(config, control); }));
-    const MovingWeights& moving = config.ring->moving;
-    const StepTimeline& step = ran.ring->last;
+    const MovingWeights& moving = config.weights->moving;
+    const StepTimeline& step = ran.travelling->last;
     BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
     WeightTimes weights;
-    weights.unshard = config.ring->weights;
-    weights.reduce_grad = config.ring->gradients;
+    weights.unshard = config.weights->weights;
+    weights.reduce_grad = config.weights->gradients;
     BUBBLESCOPE_ASSIGN(const MovingWeightsStep simulated,
                        simulateMovingWeights(moving, timesOf(moving, config.times, weights)));
     report::Document document;
     if (!json) addTraining(document, ran);
-    const auto [shortest, longest] = std::ranges::minmax(ran.ring->walls);
+    const auto [shortest, longest] = std::ranges::minmax(ran.travelling->walls);
     describe(document, order, step, movingWeightsForm(moving, timesOf(moving, config.times, weights)),
-             fmt::format("last of {} steps, which took {} to {}; simulation: {}", ran.ring->walls.size(),
+             fmt::format("last of {} steps, which took {} to {}; simulation: {}", ran.travelling->walls.size(),
                          formatTime(shortest), formatTime(longest), formatTime(simulated.step.wall())));
-    document.data("step_makespans_ns", report::Value::List(ran.ring->walls.begin(), ran.ring->walls.end()));
+    document.data("step_makespans_ns", report::Value::List(ran.travelling->walls.begin(), ran.travelling->walls.end()));
     document.data("simulated_makespan_ns", simulated.step.wall());
     if (json) document.add(trainingData(ran));
     const MovingOptions options{.weights = weights, .nodes = {}, .svg = svg, .csv = {}, .ops = false, .json = json};

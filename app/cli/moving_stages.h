@@ -25,15 +25,16 @@ struct MovingOptions {
 /// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// The ring of a schedule that `run` can train with weights that travel; nothing for other schedules.
-[[nodiscard]] std::optional<WeightPath> ringOf(const ScheduleRequest& request);
+/// The path of weights in a schedule that `run` can train with weights that travel; nothing for other schedules.
+[[nodiscard]] std::optional<WeightPath> trainedPath(const ScheduleRequest& request);
 
-/// Sets the schedule and the ring of a run. `config.times` must be set. Errors: Usage.
-[[nodiscard]] Status planRing(const ScheduleRequest& request, const WeightTimes& weights, runtime::RunConfig& config);
+/// Sets the schedule and the path of weights of a run. `config.times` must be set. Errors: Usage.
+[[nodiscard]] Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
+                                   runtime::RunConfig& config);
 
-/// Trains with weights that travel around a ring, and prints losses, the digest, and the last step with its
-/// simulation. Errors: those of runPipeline(); Usage; those of writing files.
-[[nodiscard]] CommandResult runRing(const runtime::RunConfig& config, const SvgOptions& svg, bool json);
+/// Trains with weights that travel, and prints losses, the digest, and the last step with its simulation. Errors: those
+/// of runPipeline(); Usage; those of writing files.
+[[nodiscard]] CommandResult runWithWeights(const runtime::RunConfig& config, const SvgOptions& svg, bool json);
 
 /// Simulates a schedule with moving stages and prints the result. Errors: Usage; those of writing files.
 [[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options);

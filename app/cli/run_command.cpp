@@ -130,6 +130,7 @@ struct RunArguments {
     std::vector<std::string> compare;
     SvgOptions svg;
     WeightTimes weights;
+    std::optional<int> nodes; ///< only for tawpipe
     BackendOption backend;
     std::string transport;
     std::string out;
@@ -151,13 +152,16 @@ struct RunArguments {
 };
 
 /// Rejects options that schedules with or without travelling weights do not use.
-Status checkRingOptions(const RunArguments& options, const ProcessTeam* team) {
-    const std::optional<WeightPath> ring = ringOf(options.schedule);
-    const std::string_view name = ring ? weightPathName(*ring) : "this schedule";
-    const bool timed = options.weights.unshard > TimeNs{0} || options.weights.reduce_grad > TimeNs{0};
-    if (!ring && timed)
-        return usageError(fmt::format("--unshard and --reduce-grad have no effect with {}", name), "use weipipe");
-    if (!ring) return {};
+Status checkWeightOptions(const RunArguments& options, const ProcessTeam* team) {
+    const std::optional<WeightPath> path = trainedPath(options.schedule);
+    if (!path) {
+        const bool timed = options.weights.unshard > TimeNs{0} || options.weights.reduce_grad > TimeNs{0};
+        if (timed || options.nodes)
+            return usageError("--unshard, --reduce-grad and --nodes have no effect if weights do not travel",
+                              "use weipipe or tawpipe");
+        return {};
+    }
+    const std::string_view name = weightPathName(*path);
     if (severalProcesses(team))
         return usageError(fmt::format("{} needs all ranks in one process", name), "start a single process");
     if (!options.compare.empty())
@@ -224,8 +228,8 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
-    if (ringOf(options.schedule)) {
-        BUBBLESCOPE_TRY(planRing(options.schedule, options.weights, config));
+    if (trainedPath(options.schedule)) {
+        BUBBLESCOPE_TRY(planWeightRun(options.schedule, options.weights, options.nodes, config));
         BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
         return config;
     }
@@ -251,7 +255,7 @@ void noteDivision(const runtime::RunSummary& summary) {
 }
 
 CommandResult runOne(runtime::RunConfig config, const RunArguments& options, ProcessTeam* team) {
-    if (config.ring) return runRing(config, options.svg, options.json);
+    if (config.weights) return runWithWeights(config, options.svg, options.json);
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
@@ -306,7 +310,7 @@ CommandResult run(const RunArguments& options, ProcessTeam* team) {
     // Several processes would have to agree on the last step, so their launcher ends them instead.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
-    BUBBLESCOPE_TRY(checkRingOptions(options, team));
+    BUBBLESCOPE_TRY(checkWeightOptions(options, team));
     const std::stop_token end_early = end ? end->token() : std::stop_token();
     if (const std::string note = options.model.note(); !note.empty() && (team == nullptr || team->isRoot()))
         printError(note);
@@ -331,6 +335,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     addGatherTimeOptions(command, options->weights);
+    addNodesOption(command, options->nodes);
     command.optionGroup("Run");
     command
         .addOption("--compare", options->compare,

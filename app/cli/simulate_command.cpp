@@ -440,11 +440,7 @@ void addSimulateCommand(Command app, Action& action) {
         .group("Sends, receives and weights")
         .rare();
     addWeightTimeOptions(command, options->weights);
-    command.addOption("--nodes", options->nodes, "Nodes over which tawpipe distributes the ranks (1)")
-        .range(1, 100'000)
-        .typeName("N")
-        .group("Sends, receives and weights")
-        .rare();
+    addNodesOption(command, options->nodes);
     addSimulationOptions(command, options->schedule, &options->axes);
     addMemoryOptions(command, options->memory);
     addDispatchOptions(command, options->dispatch);

@@ -83,14 +83,8 @@ private:
     }
 
     [[nodiscard]] Incoming toNode(int turn, int lane) const {
-        const Rank rank = firstRank(moving_, lane);
-        const auto opIn = [&](int at) {
-            const auto forward = moving_.opAt(OpKind::Forward, rank, at);
-            return forward ? forward : moving_.opAt(OpKind::Backward, rank, at);
-        };
-        const std::optional<Op> next = opIn(turn + 1);
-        const std::optional<Op> current = opIn(turn);
-        if (!next || (current && current->chunk == next->chunk)) return {};
+        const std::optional<Op> next = moving_.opAwaitingWeights(lane, turn);
+        if (!next) return {};
         const Stage stage{next->chunk.value};
         Incoming incoming{moving_.ownerNode(stage), {}, {}, {}, within(times_.weights)};
         (next->kind == OpKind::Forward ? incoming.forward : incoming.backward) = stage;
@@ -269,6 +263,17 @@ std::optional<Op> MovingWeights::opAt(OpKind kind, Rank rank, int turn) const {
 int MovingWeights::turns() const {
     if (path == WeightPath::RingSplit && pp > 1) return (rounds() + 2) * pp - 1;
     return lastBackward() + 1;
+}
+
+std::optional<Op> MovingWeights::opAwaitingWeights(int node, int turn) const {
+    const auto opIn = [&](int at) {
+        const Rank first{node * ranksPerNode()};
+        const std::optional<Op> forward = opAt(OpKind::Forward, first, at);
+        return forward ? forward : opAt(OpKind::Backward, first, at);
+    };
+    const std::optional<Op> next = opIn(turn + 1);
+    const std::optional<Op> current = opIn(turn);
+    return current && next && current->chunk == next->chunk ? std::nullopt : next;
 }
 
 RingMessages MovingWeights::messagesDuring(int turn) const {

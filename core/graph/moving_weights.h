@@ -76,9 +76,18 @@ struct MovingWeights {
     [[nodiscard]] Stage backwardStage(Rank rank, int turn) const {
         return Stage{pp - 1 - forwardStage(rank, turn).value};
     }
-    /// The rank that updates the weights of a stage: it holds them for a forward in the first turn.
-    [[nodiscard]] Rank ownerRank(Stage stage) const { return Rank{(pp - stage.value) % pp}; }
     [[nodiscard]] RingMessages messagesDuring(int turn) const;
+
+    /// Only for Nodes: the op of a node in the next turn, if its weights arrive during this turn, because the node uses
+    /// others now. Turn −1 is the time before the first turn.
+    [[nodiscard]] std::optional<Op> opAwaitingWeights(int node, int turn) const;
+    [[nodiscard]] int nodeOf(Rank rank) const { return rank.value / ranksPerNode(); }
+
+    /// The rank that updates the weights of a stage. In a ring, it holds them for a forward in the first turn.
+    [[nodiscard]] Rank ownerRank(Stage stage) const {
+        if (path != WeightPath::Nodes) return Rank{(pp - stage.value) % pp};
+        return Rank{ownerNode(stage) * ranksPerNode() + stage.value / nodes};
+    }
 
     /// The last turns in which a rank runs a forward, or a backward or input gradient.
     [[nodiscard]] int lastForward() const {

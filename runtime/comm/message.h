@@ -18,7 +18,7 @@ enum class Content : std::uint8_t {
     Gradient,    ///< gradient of a stage's output
     GradientSum, ///< gradients of the parameters, from another copy of the stage; has no micro-batch
     Part,        ///< part of a sum inside an op; has neither stage nor micro-batch; `sequence` numbers the sums
-    // Between ranks of one process around which weights travel (runtime/engine/ring_run.h); `sequence` is the turn.
+    // Between ranks of one process to which weights travel (runtime/engine/weight_run.h); `sequence` is the turn.
     ForwardWeights,
     BackwardWeights,
     Turn, ///< no tensor; its time is the start of the turn on the rank that `producer` names

@@ -64,7 +64,7 @@ public:
     /// and starts over.
     [[nodiscard]] virtual Tensor takeGradient() = 0;
 
-    /// Weights that travel between ranks (runtime/engine/ring_run.h). takeWeights() moves them out as one column, which
+    /// Weights that travel between ranks (runtime/engine/weight_run.h). takeWeights() moves them out as one column, which
     /// leaves the stage without weights; setWeights() moves in the weights of the same stage that `steps` updates have
     /// produced. Forwards then read the data of that step.
     [[nodiscard]] virtual Tensor takeWeights() { cannotMove(); }

@@ -453,7 +453,7 @@ TEST(MovingWeights, SplitFormEqualsSimulation) {
             for (const int f : {1, 2, 5, 9})
                 for (const int i : {1, 3, 4, 11})
                     for (const int w : {1, 2, 5, 10})
-                        for (const auto [weights, gradients] : {std::pair{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 3}}) {
+                        for (const auto& [weights, gradients] : {std::pair{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 3}}) {
                             const int x = 2 * weights + gradients;
                             compareForm({WeightPath::RingSplit, p, m, 1}, splitTimes(p, f, i, w, weights, gradients),
                                         p == 1 || (x <= std::min({f, i, w}) && (m > p || x == 0)), compared);

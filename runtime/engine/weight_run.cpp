@@ -1,4 +1,4 @@
-#include "runtime/engine/ring_run.h"
+#include "runtime/engine/weight_run.h"
 
 #include "core/base/exception_text.h"
 #include "runtime/clock/device_clock.h"
@@ -21,14 +21,14 @@
 namespace bubblescope::runtime {
 namespace {
 
-constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
-constexpr int kBetweenTurns = -1; ///< in keys of messages before the first and after the last turn
+constexpr Op kUpdate{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
+constexpr int kBetweenTurns = -1; ///< turn of messages before the first and after the last turn
 
 /// State shared by the ranks. Each rank writes its own entries.
-struct RingState {
-    RingState(const EngineConfig& engine_config, const RingOrder& ring, const EngineParts& engine_parts,
-              JobControl& job_control)
-        : config(engine_config), order(ring), parts(engine_parts), plan(config.schedule), control(job_control),
+struct WeightRunState {
+    WeightRunState(const EngineConfig& engine_config, const WeightOrder& weight_order, const EngineParts& engine_parts,
+                   JobControl& job_control)
+        : config(engine_config), order(weight_order), parts(engine_parts), plan(config.schedule), control(job_control),
           steps(config.steps), losses(static_cast<std::size_t>(order.moving.microbatches)) {
         const auto ranks = static_cast<std::size_t>(order.moving.pp);
         stages.resize(ranks);
@@ -40,7 +40,7 @@ struct RingState {
     }
 
     const EngineConfig& config;
-    const RingOrder& order;
+    const WeightOrder& order;
     const EngineParts& parts;
     const DataPlan plan;
     JobControl& control;
@@ -52,14 +52,14 @@ struct RingState {
     std::vector<TimeNs> walls;                       ///< written by the first rank
 };
 
-/// One rank of the ring. For the rank's thread.
-class RingRank {
+/// One rank. For the rank's thread.
+class WeightRank {
 public:
-    RingRank(RingState& state, std::size_t local)
+    WeightRank(WeightRunState& state, std::size_t local)
         : state_(state), moving_(state.order.moving), transport_(*state.parts.ranks[local]),
           rank_(transport_.rank()), previous_{(rank_.value + moving_.pp - 1) % moving_.pp}, next_{(rank_.value + 1) %
                                                                                                   moving_.pp},
-          owned_(moving_.forwardStage(rank_, 0)),
+          owned_(ownedBy(moving_, rank_)),
           clock_(state.parts.clock, state.config.paced ? std::optional(state.config.pace_tolerance) : std::nullopt,
                  transport_.ended()) {}
 
@@ -89,6 +89,14 @@ private:
         for (step_ = 0; goesOn(); ++step_)
             runStep();
     }
+
+    [[nodiscard]] static Stage ownedBy(const MovingWeights& moving, Rank rank) {
+        Stage stage{0};
+        while (moving.ownerRank(stage) != rank)
+            ++stage.value;
+        return stage;
+    }
+    [[nodiscard]] bool inRing() const { return moving_.path != WeightPath::Nodes; }
 
     void buildStages() {
         state_.stages[owned_.index()] = state_.parts.make_stage(state_.plan.taskOf(owned_));
@@ -121,15 +129,7 @@ private:
         state_.last.ranks[rank_.index()].clear();
         step_begin_ = clock_.freeAt();
         last_end_ = step_begin_;
-        forward_ = copyOwned();
-        // Backwards visit stages in the opposite order, so weights begin that way around the ring on another rank.
-        send(Rank{(owned_.value + 1) % moving_.pp}, {Content::BackwardWeights, owned_, owned_, {}, kBetweenTurns},
-             copyOwned(), step_begin_);
-        for (int turn = 0; turn < moving_.turns(); ++turn)
-            runTurn(turn);
-        const Stage held = moving_.backwardStage(rank_, moving_.turns() - 1);
-        send(moving_.ownerRank(held), {Content::GradientSum, held, held, {}, kBetweenTurns},
-             std::exchange(gradients_, Tensor()), last_end_);
+        inRing() ? runRing() : runOnNode();
         const TimeNs end = barrier(last_end_);
         if (rank_.value == 0) endTimeline(end);
         update(end);
@@ -145,7 +145,21 @@ private:
                                      static_cast<double>(moving_.microbatches));
     }
 
-    void runTurn(int turn) {
+    // ---- Around a ring
+
+    void runRing() {
+        forward_ = copyOwned();
+        // Backwards visit stages in the opposite order, so weights begin that way around the ring on another rank.
+        send(Rank{(owned_.value + 1) % moving_.pp}, {Content::BackwardWeights, owned_, owned_, {}, kBetweenTurns},
+             copyOwned(), step_begin_);
+        for (int turn = 0; turn < moving_.turns(); ++turn)
+            runRingTurn(turn);
+        const Stage held = moving_.backwardStage(rank_, moving_.turns() - 1);
+        send(moving_.ownerRank(held), {Content::GradientSum, held, held, {}, kBetweenTurns},
+             std::exchange(gradients_, Tensor()), last_end_);
+    }
+
+    void runRingTurn(int turn) {
         if (turn == moving_.pp) {
             const Stage stage = moving_.backwardStage(rank_, turn);
             backward_ = receive(moving_.ownerRank(stage), Content::BackwardWeights, stage, kBetweenTurns);
@@ -159,13 +173,7 @@ private:
         }
         if (messages.gradients)
             gradients_ = receive(previous_, Content::GradientSum, moving_.backwardStage(rank_, turn), turn);
-        if (own.size() > 0) {
-            if (gradients_.size() > 0) {
-                gradients_ += own;
-            } else {
-                gradients_ = std::move(own);
-            }
-        }
+        if (own.size() > 0) addGradients(std::move(own));
         if (messages.forward)
             forward_ = receive(previous_, Content::ForwardWeights, moving_.forwardStage(rank_, turn + 1), turn);
         if (messages.backward)
@@ -195,6 +203,88 @@ private:
         clock_.alignTo(std::max(clock_.freeAt(), clock_.paced() ? ended : state_.parts.clock.now()));
     }
 
+    // ---- On nodes
+
+    void runOnNode() {
+        next_gradients_ = 0;
+        sendWeights(kBetweenTurns, step_begin_);
+        receiveWeights(kBetweenTurns, step_begin_);
+        for (int turn = 0; turn < moving_.turns(); ++turn) {
+            const TimeNs start = clock_.freeAt();
+            sendWeights(turn, start);
+            runNodeOp(turn);
+            receiveWeights(turn, start);
+            while (next_gradients_ < moving_.microbatches && transport_.peek(nextSender(), nextGradients()))
+                takeGradients();
+            sampleMemory();
+        }
+    }
+
+    /// Runs the op of a turn, if any, and sends the gradients of its weights to their owner.
+    void runNodeOp(int turn) {
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) {
+            Tensor own;
+            const std::optional<Op> op = moving_.opAt(kind, rank_, turn);
+            if (op) {
+                runOp(*op, own);
+            } else if (const auto others = moving_.opAt(kind, firstOf(moving_.nodeOf(rank_)), turn)) {
+                // A rank without a micro-batch keeps its node's time.
+                if (clock_.paced())
+                    clock_.alignTo(clock_.freeAt() + state_.config.times.opTime(kind, Stage{others->chunk.value}));
+            }
+            if (own.size() == 0) continue;
+            const Stage stage{op->chunk.value};
+            send(moving_.ownerRank(stage), {Content::GradientSum, stage, stage, op->microbatch}, std::move(own),
+                 last_end_);
+        }
+    }
+
+    /// Sends the weights of the rank's stage to the ranks of each node that receives them during the turn.
+    void sendWeights(int turn, TimeNs start) {
+        for (int node = 0; node < moving_.nodes; ++node) {
+            const std::optional<Op> op = moving_.opAwaitingWeights(node, turn);
+            if (!op || op->chunk.value != owned_.value) continue;
+            for (int r = 0; r < moving_.ranksPerNode(); ++r)
+                send(Rank{firstOf(node).value + r}, {Content::ForwardWeights, owned_, owned_, {}, turn}, copyOwned(),
+                     start);
+        }
+    }
+
+    void receiveWeights(int turn, TimeNs start) {
+        const int node = moving_.nodeOf(rank_);
+        const std::optional<Op> op = moving_.opAwaitingWeights(node, turn);
+        if (!op) return;
+        const Stage stage{op->chunk.value};
+        Message message = receiveTaken(moving_.ownerRank(stage), {Content::ForwardWeights, stage, stage, {}, turn});
+        const TimeNs arrival = std::max(start, message.sent) + withinNode(state_.order.weights) +
+                               (moving_.ownerNode(stage) == node ? TimeNs{0} : state_.order.between_nodes);
+        clock_.alignTo(std::max(clock_.freeAt(), clock_.paced() ? arrival : state_.parts.clock.now()));
+        forward_ = std::move(message.tensor);
+    }
+
+    [[nodiscard]] Rank firstOf(int node) const { return Rank{node * moving_.ranksPerNode()}; }
+    [[nodiscard]] TimeNs withinNode(TimeNs time) const { return moving_.ranksPerNode() > 1 ? time : TimeNs{0}; }
+
+    /// The next gradients to add to those of the rank's stage, in the order of micro-batches.
+    [[nodiscard]] MessageKey nextGradients() const {
+        return {Content::GradientSum, owned_, owned_, Microbatch{next_gradients_}};
+    }
+    [[nodiscard]] Rank nextSender() const { return moving_.rankOf(Microbatch{next_gradients_}); }
+    void takeGradients() {
+        addGradients(receiveTaken(nextSender(), nextGradients()).tensor);
+        ++next_gradients_;
+    }
+
+    // ---- Ops
+
+    void addGradients(Tensor more) {
+        if (gradients_.size() > 0) {
+            gradients_ += more;
+        } else {
+            gradients_ = std::move(more);
+        }
+    }
+
     void runOp(const Op& op, Tensor& gradient) {
         throwIfEnded();
         current_ = op;
@@ -203,7 +293,7 @@ private:
         const TimeNs begin = clock_.begin(clock_.freeAt(), nominal);
         report(Activity::Kind::Computing, op, {}, begin + nominal);
         StageModel& worker = *workers_[stage.index()];
-        Tensor& weights = op.kind == OpKind::Forward ? forward_ : backward_;
+        Tensor& weights = op.kind == OpKind::Forward || !inRing() ? forward_ : backward_;
         worker.setWeights(std::move(weights), step_);
         compute(op, worker, gradient);
         weights = worker.takeWeights();
@@ -241,19 +331,25 @@ private:
     /// Receives the gradients of the rank's stage, and updates its weights. All ranks have ended their ops at `end`.
     void update(TimeNs end) {
         throwIfEnded();
-        current_ = kOptimizer;
-        const Tensor sum = receive(holderOfGradients(owned_), Content::GradientSum, owned_, kBetweenTurns);
-        const bool travels = clock_.paced() && moving_.pp > 1;
-        clock_.alignTo(std::max(clock_.freeAt(), travels ? end + state_.order.gradients : end));
+        current_ = kUpdate;
+        TimeNs travels = moving_.pp > 1 ? state_.order.gradients : TimeNs{0};
+        if (inRing()) {
+            gradients_ = receive(holderOfGradients(owned_), Content::GradientSum, owned_, kBetweenTurns);
+        } else {
+            while (next_gradients_ < moving_.microbatches)
+                takeGradients();
+            travels = withinNode(travels) + (moving_.nodes > 1 ? state_.order.between_nodes : TimeNs{0});
+        }
+        clock_.alignTo(std::max(clock_.freeAt(), clock_.paced() ? end + travels : end));
         const TimeNs nominal = state_.config.times.opTime(OpKind::Optimizer, owned_);
         const TimeNs begin = clock_.begin(clock_.freeAt(), nominal);
-        report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
-        owned().applyGradient(sum);
+        report(Activity::Kind::Computing, kUpdate, {}, begin + nominal);
+        owned().applyGradient(std::exchange(gradients_, Tensor()));
         static_cast<void>(finish(begin, nominal));
         current_.reset();
     }
 
-    /// The rank that holds the gradients of a stage after the last turn.
+    /// In a ring, the rank that holds the gradients of a stage after the last turn.
     [[nodiscard]] Rank holderOfGradients(Stage stage) const {
         Rank rank{0};
         while (moving_.backwardStage(rank, moving_.turns() - 1) != stage)
@@ -310,7 +406,7 @@ private:
         return fmt::format("rank {}, {} of step {}", rank_.value, opName(*current_), step_);
     }
 
-    RingState& state_;
+    WeightRunState& state_;
     const MovingWeights& moving_;
     Transport& transport_;
     const Rank rank_;
@@ -320,9 +416,10 @@ private:
     DeviceClock clock_;
     std::vector<std::unique_ptr<StageModel>> workers_; ///< by stage; they have weights only during an op
     std::map<int, Tensor> passed_; ///< by micro-batch: the output of its last op, on its way to the next stage
-    Tensor forward_;               ///< weights of forwardStage() of the turn
-    Tensor backward_;              ///< weights of backwardStage() of the turn
-    Tensor gradients_;             ///< of backwardStage() of the turn; empty if no rank has computed any yet
+    Tensor forward_;         ///< in a ring, weights of forwardStage() of the turn; on a node, weights of its stage
+    Tensor backward_;        ///< in a ring, weights of backwardStage() of the turn
+    Tensor gradients_;       ///< in a ring, of backwardStage() of the turn; on a node, of the rank's stage
+    int next_gradients_ = 0; ///< micro-batch of the next gradients of the rank's stage; only on nodes
     int step_ = 0;
     std::optional<Op> current_; ///< for messages
     TimeNs step_begin_{0};
@@ -335,22 +432,22 @@ private:
 
 } // namespace
 
-Result<RingResult> runRing(const EngineConfig& config, const RingOrder& order, const EngineParts& parts,
-                           JobControl& control) {
-    RingState state(config, order, parts, control);
+Result<WeightRunResult> runTravellingWeights(const EngineConfig& config, const WeightOrder& order,
+                                             const EngineParts& parts, JobControl& control) {
+    WeightRunState state(config, order, parts, control);
     const auto ops = 2 * static_cast<std::uint64_t>(order.moving.pp) * order.moving.microbatches + order.moving.pp;
     control.total = static_cast<std::uint64_t>(config.steps) * ops;
-    std::deque<RingRank> ranks;
+    std::deque<WeightRank> ranks;
     for (std::size_t local = 0; local < parts.ranks.size(); ++local)
         ranks.emplace_back(state, local);
     runRankThreads(parts.ranks, [&ranks](std::size_t local) { ranks[local].run(); });
     if (std::optional<Error> error = parts.ranks.front()->error()) return std::move(*error);
 
-    RingResult result;
+    WeightRunResult result;
     for (const double loss : state.step_losses)
         result.engine.losses.push_back({loss});
     result.engine.stages.push_back(std::move(state.stages));
-    for (const RingRank& rank : ranks) {
+    for (const WeightRank& rank : ranks) {
         result.engine.memory.push_back(rank.memory());
         result.engine.ops += rank.ops();
         result.engine.late_ops += rank.lateOps();

@@ -1,4 +1,4 @@
-// Weights that travel around a ring of ranks: the reference's weights and losses, and the simulation's times.
+// Weights that travel from rank to rank: the reference's weights and losses, and the simulation's times.
 
 #include "core/families/registry.h"
 #include "runtime/backend/cpu/cpu_backend.h"
@@ -7,10 +7,13 @@
 #include "tests/support/reference_run.h"
 #include "tests/unit/runtime/engine_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stop_token>
+#include <utility>
 
 namespace bubblescope::runtime {
 namespace {
@@ -19,7 +22,7 @@ using ::testing::HasSubstr;
 
 RunConfig configOf(const MovingWeights& moving) {
     RunConfig config;
-    config.ring = RingOrder{moving};
+    config.weights = WeightOrder{moving};
     config.schedule.name = weightPathName(moving.path);
     config.schedule.pp = moving.pp;
     config.schedule.microbatches = moving.microbatches;
@@ -33,18 +36,23 @@ RunConfig configOf(const MovingWeights& moving) {
 }
 
 template <class Visit>
-void eachRing(Visit visit) {
+void eachOrder(Visit visit) {
+    const auto visitAll = [&](WeightPath path, int p, int nodes) {
+        for (int m = 1; m <= 2 * p + 1; ++m) {
+            SCOPED_TRACE(fmt::format("{} p {} m {} nodes {}", weightPathName(path), p, m, nodes));
+            visit(MovingWeights{path, p, m, nodes});
+        }
+    };
     for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive})
         for (const int p : {1, 2, 3, 4})
-            for (int m = 1; m <= 2 * p + 1; ++m) {
-                SCOPED_TRACE(std::string(weightPathName(path)) + " p " + std::to_string(p) + " m " + std::to_string(m));
-                visit(MovingWeights{path, p, m, 1});
-            }
+            visitAll(path, p, 1);
+    for (const auto& [p, nodes] : {std::pair{1, 1}, {2, 1}, {2, 2}, {3, 3}, {4, 2}, {6, 3}})
+        visitAll(WeightPath::Nodes, p, nodes);
 }
 
-TEST(RingRun, TrainsToTheReferencesWeights) {
+TEST(WeightRun, TrainsToTheReferencesWeights) {
     int runs = 0;
-    eachRing([&](const MovingWeights& moving) {
+    eachOrder([&](const MovingWeights& moving) {
         const RunConfig config = configOf(moving);
         JobControl control;
         const auto ran = runPipeline(config, control);
@@ -57,15 +65,15 @@ TEST(RingRun, TrainsToTheReferencesWeights) {
         EXPECT_EQ(control.done, control.total);
         ++runs;
     });
-    EXPECT_EQ(runs, 2 * (3 + 5 + 7 + 9));
+    EXPECT_EQ(runs, 2 * (3 + 5 + 7 + 9) + 3 + 5 + 5 + 7 + 9 + 13);
 }
 
-TEST(RingRun, EqualsAPipelineWithTheSameStages) {
+TEST(WeightRun, EqualsAPipelineWithTheSameStages) {
     RunConfig ring = configOf({WeightPath::Ring, 3, 5, 1});
     ring.model.optimizer.rule = OptimizerConfig::Rule::Muon;
     ring.model.layers_per_stage = 2;
     RunConfig pipeline = ring;
-    pipeline.ring.reset();
+    pipeline.weights.reset();
     pipeline.schedule = makeSchedule({"1f1b", "", 3, 5, 1}).value();
     JobControl control;
     const RunSummary of_ring = runPipeline(ring, control).value();
@@ -77,16 +85,17 @@ TEST(RingRun, EqualsAPipelineWithTheSameStages) {
         EXPECT_GT(rank.optimizer, 0);
 }
 
-TEST(RingRun, PacedRunEqualsSimulationToTheNanosecond) {
-    eachRing([](const MovingWeights& moving) {
+TEST(WeightRun, PacedRunEqualsSimulationToTheNanosecond) {
+    eachOrder([](const MovingWeights& moving) {
         for (const TimeNs message : {TimeNs{0}, TimeNs{400'000}, TimeNs{7'000'000}}) {
             RunConfig config = configOf(moving);
             config.paced = true;
             config.pace_tolerance = test::kForgiving;
             config.steps = 2;
             config.times = test::someTimes(TimeNs{0});
-            config.ring->weights = message;
-            config.ring->gradients = message / 2;
+            config.weights->weights = message;
+            config.weights->gradients = message / 2;
+            config.weights->between_nodes = message / 4;
             test::FakeClock clock;
             InProcessTransports transports(moving.pp, clock, std::nullopt);
             const EngineParts parts{
@@ -94,14 +103,14 @@ TEST(RingRun, PacedRunEqualsSimulationToTheNanosecond) {
                 .make_stage = [&](const StageTask& task) { return makeCpuStage(config.model, task); },
                 .ranks = transports.ends()};
             JobControl control;
-            const Result<RingResult> ran = runRing(config, *config.ring, parts, control);
+            const Result<WeightRunResult> ran = runTravellingWeights(config, *config.weights, parts, control);
             ASSERT_TRUE(ran.ok()) << ran.error().text();
             EXPECT_EQ(ran.value().engine.late_ops, 0);
 
             const auto stages = static_cast<std::size_t>(moving.pp);
             const MovingWeightTimes times{std::vector(stages, config.times.times.forward),
                                           std::vector(stages, config.times.times.backward), message, message / 2,
-                                          TimeNs{0}};
+                                          message / 4};
             const StepTimeline expected = simulateMovingWeights(moving, times).value().step;
             const StepTimeline& last = ran.value().last;
             EXPECT_EQ(last.index, 1);
@@ -119,8 +128,8 @@ TEST(RingRun, PacedRunEqualsSimulationToTheNanosecond) {
 }
 
 /// A rank stores the optimizer's state of its own stage only, and few columns of weights.
-TEST(RingRun, StoresTheWeightsOfFewStages) {
-    const RunConfig config = configOf({WeightPath::Ring, 4, 8, 1});
+void expectFewColumns(const MovingWeights& moving) {
+    const RunConfig config = configOf(moving);
     JobControl control;
     const RunSummary ran = runPipeline(config, control).value();
     std::int64_t weights = 0;
@@ -139,7 +148,13 @@ TEST(RingRun, StoresTheWeightsOfFewStages) {
     EXPECT_EQ(optimizer, 2 * weights);
 }
 
-TEST(RingRun, EndsAfterTheStepInWhichAStopIsRequested) {
+TEST(WeightRun, StoresTheWeightsOfFewStages) {
+    expectFewColumns({WeightPath::Ring, 4, 8, 1});
+    expectFewColumns({WeightPath::RingNaive, 4, 8, 1});
+    expectFewColumns({WeightPath::Nodes, 4, 8, 2});
+}
+
+TEST(WeightRun, EndsAfterTheStepInWhichAStopIsRequested) {
     RunConfig config = configOf({WeightPath::Ring, 2, 4, 1});
     std::stop_source stop;
     stop.request_stop();
@@ -148,7 +163,7 @@ TEST(RingRun, EndsAfterTheStepInWhichAStopIsRequested) {
     EXPECT_EQ(runPipeline(config, control).value().losses.size(), 1U);
 }
 
-TEST(RingRun, ReportsARankThatFails) {
+TEST(WeightRun, ReportsARankThatFails) {
     const RunConfig config = configOf({WeightPath::Ring, 3, 6, 1});
     MonotonicClock clock;
     InProcessTransports transports(3, clock, TimeNs{60'000'000'000});
@@ -159,13 +174,13 @@ TEST(RingRun, ReportsARankThatFails) {
                             },
                             .ranks = transports.ends()};
     JobControl control;
-    const auto ran = runRing(config, *config.ring, parts, control);
+    const auto ran = runTravellingWeights(config, *config.weights, parts, control);
     ASSERT_FALSE(ran.ok());
     EXPECT_EQ(ran.error().kind, ErrorKind::Run);
     EXPECT_THAT(ran.error().text(), HasSubstr("rank"));
 }
 
-TEST(RingRun, RejectsWhatItCannotDo) {
+TEST(WeightRun, RejectsWhatItCannotDo) {
     const auto rejected = [](auto change) {
         RunConfig config = configOf({WeightPath::Ring, 2, 4, 1});
         change(config);
@@ -180,7 +195,7 @@ TEST(RingRun, RejectsWhatItCannotDo) {
     EXPECT_TRUE(rejected([](RunConfig& config) { config.out_dir = "trace"; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.faults.emplace_back(); }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.steps = 0; }));
-    EXPECT_TRUE(rejected([](RunConfig& config) { config.ring->moving.path = WeightPath::Nodes; }));
+    EXPECT_TRUE(rejected([](RunConfig& config) { config.weights->moving.path = WeightPath::RingSplit; }));
 }
 
 } // namespace
