@@ -64,9 +64,9 @@ public:
     /// and starts over.
     [[nodiscard]] virtual Tensor takeGradient() = 0;
 
-    /// Weights that travel between ranks (runtime/engine/weight_run.h). takeWeights() moves them out as one column, which
-    /// leaves the stage without weights; setWeights() moves in the weights of the same stage that `steps` updates have
-    /// produced. Forwards then read the data of that step.
+    /// Weights that travel between ranks (runtime/engine/weight_run.h). takeWeights() moves them out as one column,
+    /// which leaves the stage without weights; setWeights() moves in the weights of the same stage that `steps` updates
+    /// have produced. Forwards then read the data of that step.
     [[nodiscard]] virtual Tensor takeWeights() { cannotMove(); }
     virtual void setWeights(Tensor /*weights*/, std::int64_t /*steps*/) { cannotMove(); }
 
