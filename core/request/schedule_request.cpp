@@ -238,12 +238,13 @@ Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
 Status ScheduleRequest::addLoss(CostModel& model) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
     std::int64_t stages = std::int64_t{spec.pp} * chunks();
-    if (order || !file.empty() || stages > kMaxStages) {
+    const bool read_once = file == "-"; // it is read later
+    if (read_once || stages > kMaxStages) {
         return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
                           fmt::format("omit {}", Field("loss")));
     }
     int pipelines = 1;
-    if (!spec.name.empty()) {
+    if (given()) {
         const Result<Schedule> made = schedule(model); // some families use another number of chunks than requested
         if (!made.ok()) return {};                     // generating it reports the problem
         stages = made.value().stages();

@@ -66,8 +66,8 @@ inline constexpr int kMaxEncoderRanks = (1 << 14) - 1;
     if (joins(placement) && stage == encoders.first - 1) return encoders.ranks();
     return stage + routes(placement);
 }
-/// The stage that receives a stage's gradients; negative for the first stage of each pipeline or encoder. Of the
-/// encoders that the trunk joins, this is the second.
+/// The stage that receives a stage's gradients; negative for the first stage of each pipeline or encoder. If the trunk
+/// joins two encoders, this is the second.
 [[nodiscard]] constexpr int stageBefore(Placement placement, int stage) {
     if (joins(placement) && stage == encodersOf(placement).first) return -1;
     return stage - routes(placement);

@@ -2,8 +2,10 @@
 records it, reads the answer, applies the fix in the job, and measures again with the job's own clock.
 
     promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--keep FOLDER] [--write FILE]
+    promises.py --program PROGRAM --runs cuda [--only TEXT] [--keep FOLDER]
 
-VENV holds torch, megatron-core and deepspeed. Each scenario takes about a minute. `--write` makes resources/benchmarks/promises.md.
+VENV holds torch, megatron-core and deepspeed. Each scenario takes about a minute. `--runs` takes runs of our own instead,
+on that backend, which need no framework. `--write` makes resources/benchmarks/promises.md.
 With `--keep`, traces and periods stay in FOLDER; what is there is not run again, so that another program can be asked about it.
 """
 
@@ -19,7 +21,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from scenarios import scenarios  # noqa: E402
+from scenarios import own_runs, scenarios  # noqa: E402
 
 TOLERATED = 0.03  # of the realised time
 VERSIONS = """
@@ -69,6 +71,37 @@ class Bench:
         return json.loads(done.stdout)
 
 
+class OwnRuns(Bench):
+    """Runs of our own instead of a framework's jobs; a run always leaves its trace."""
+
+    def __init__(self, program, backend, folder):
+        super().__init__(program, None, folder)
+        self.backend = backend
+
+    def _run(self, scenario, spec, out):
+        command = [self.program, "run", "--backend", self.backend, "--steps", "12", "--json", "--out", str(out)]
+        command += spec["options"]
+        if "file" in spec:
+            command += ["--schedule-file", spec["file"]]
+        else:
+            command += ["--schedule", spec["schedule"], "--pp", str(scenario.ranks)]
+            command += ["--microbatches", str(spec.get("microbatches", 8))]
+        if "layers" in spec:
+            command += ["--layer-cut", ",".join(map(str, spec["layers"]))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if done.returncode != 0:
+            raise RuntimeError(f"the run failed: {done.stderr[-500:]}")
+        period = json.loads(done.stdout)["period"]
+        return {"median_ms": (period["step_ns"] + period["between_ns"]) / 1e6, "mean_ms": period["period_ns"] / 1e6}
+
+    def period(self, scenario, spec):
+        return self._kept(scenario, spec, False, lambda out: self._run(scenario, spec, out))[0]
+
+    def record(self, scenario):
+        period, trace = self._kept(scenario, scenario.before, True, lambda out: self._run(scenario, scenario.before, out))
+        return trace, period
+
+
 def first_cost(answer):
     """The first statement about time; None if no statement has a cost."""
     return next((statement for statement in answer if statement["class"] == "time"), None)
@@ -92,12 +125,25 @@ def proposed_split(bench, trace, scenario):
     raise RuntimeError("no split of the layers is proposed")
 
 
+def found_order(bench, trace):
+    """The file with the order that `advise` finds, and what it gains."""
+    folder = trace.with_name("orders")
+    advice = bench.ask("advise", trace, "--orders", folder, "--search-time", "3s")
+    for suggestion in advice["suggestions"]:
+        if len(suggestion["changes"]) == 1 and suggestion["changes"][0].startswith("schedule-file="):
+            return suggestion["changes"][0].partition("=")[2], -suggestion["change_ns"] / 1e6
+    raise RuntimeError("no order is proposed")
+
+
 def run(bench, scenario):
     trace, before = bench.record(scenario)
     statement = first_cost(bench.ask("analyze", trace)["answer"])
     after = scenario.after
     bar = 0.0
-    if after is None:
+    if scenario.order:
+        file, gain = found_order(bench, trace)
+        after = scenario.before | {"file": file}
+    elif after is None:
         split, gain = proposed_split(bench, trace, scenario)
         after = scenario.before | {"layers": split}
     elif scenario.changes:
@@ -158,16 +204,22 @@ def page(results, failed, versions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, type=pathlib.Path)
-    parser.add_argument("--python", required=True, help="an interpreter with PyTorch")
+    parser.add_argument("--python", help="an interpreter with PyTorch")
+    parser.add_argument("--runs", choices=("cpu", "cuda"), help="runs of our own on this backend, instead of PyTorch's jobs")
     parser.add_argument("--only", default="", help="scenarios whose names contain this text")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for traces and periods")
     parser.add_argument("--write", type=pathlib.Path, help="the page to make")
     given = parser.parse_args()
-    versions = subprocess.run([given.python, "-c", VERSIONS], capture_output=True, text=True, check=True).stdout.strip()
+    if (given.python is None) == (given.runs is None) or (given.runs and given.write):
+        parser.error("use either --python, or --runs without --write")
     results, failed = [], []
     with tempfile.TemporaryDirectory() as made:
-        bench = Bench(given.program.resolve(), given.python, given.keep or pathlib.Path(made))
-        for scenario in scenarios():
+        folder = given.keep or pathlib.Path(made)
+        if given.runs:
+            bench, wanted = OwnRuns(given.program.resolve(), given.runs, folder), own_runs(given.runs == "cuda")
+        else:
+            bench, wanted = Bench(given.program.resolve(), given.python, folder), scenarios()
+        for scenario in wanted:
             if given.only not in scenario.name:
                 continue
             try:
@@ -177,6 +229,7 @@ def main():
                 failed.append((scenario.name, str(reason).strip().splitlines()[-1]))
                 print(f"{scenario.name}: {reason}", flush=True)
     if given.write:
+        versions = subprocess.run([given.python, "-c", VERSIONS], capture_output=True, text=True, check=True).stdout.strip()
         given.write.write_text(page(results, failed, versions))
     wrong = [result for result in results if result["named"] is False or abs(result["error"]) > TOLERATED]
     return 1 if failed or wrong else 0

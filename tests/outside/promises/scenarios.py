@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 class Scenario:
     name: str
     before: dict  # what the job runs with, see pacing.DEFAULTS
-    after: dict | None  # the job with the fix; None: the split that the answer proposes
+    after: dict | None  # the job with the fix; None: the split that the answer proposes, or with `order` the order
     cause: dict | None = None  # members of the answer's first statement of class "time"; None: there is none to name
     changes: tuple = ()  # of `whatif`; none: the answer's own gain
     ranks: int = 4
-    job: str = "torch"  # or "megatron", "deepspeed": the job of that name
+    job: str = "torch"  # or "megatron", "deepspeed": the job of that name; "run": a run of our own
     mean: bool = False  # the mean period counts, not the median: the repaired fault does not occur in each step
     kinds: tuple = field(default=())  # of statements that are right, if several are
+    order: bool = False  # the fix is the order that `advise` finds
 
 
 def slow_rank(rank, factor, **rest):
@@ -84,3 +85,34 @@ def deepspeed(base):
         Scenario("DeepSpeed: rank 1 1.3 x slower", slow_rank(1, 1.3), base, {"rank": 1}, ("rank:1=usual",), **two),
         Scenario("DeepSpeed: rank 0 loads data for 60 ms", {"stall": [0, 60]}, base, {"rank": 0}, **two),
     ]
+
+
+def own_runs(full_speed):
+    """For `bubblescope run`: ops that take nominal times, and with `full_speed` a model that computes, for GPUs."""
+    base = {"schedule": "1f1b", "options": ["--forward", "4ms", "--backward", "8ms"]}
+    halves = {"schedule": "interleaved", "options": ["--vpp", "2", "--forward", "2ms", "--backward", "4ms"]}
+
+    def changed(*options, **rest):
+        return base | {"options": base["options"] + list(options)} | rest
+
+    own = {"job": "run"}
+    list_ = [
+        Scenario("rank 2 1.3 x slower", changed("--inject", "slow:rank=2,factor=1.3"), base, {"rank": 2},
+                 ("rank:2=usual",), **own),
+        Scenario("link 0>1 4 ms slower", changed("--inject", "link:0>1,latency=4ms"), base,
+                 {"kind": "slow-link", "rank": 0, "peer": 1}, **own),
+        Scenario("one op of rank 1 10 ms slower", changed("--inject", "op:F3,rank=1,add=10ms"), base, {"rank": 1}, **own),
+        Scenario("last stage with a loss of 4 ms, found order", changed("--loss", "4ms"), None, {"rank": 3}, order=True,
+                 **own),
+        Scenario("F-then-B to 1F1B", changed(schedule="fthenb"), base, None, ("schedule=1f1b",), **own),
+        Scenario("1F1B to ZB-H1", base, changed(schedule="zb-h1"), None, ("schedule=zb-h1",), **own),
+        Scenario("1F1B to interleaved, v = 2", base, halves, None, ("schedule=interleaved", "vpp=2"), **own),
+    ]
+    if full_speed:
+        gpt2 = {"schedule": "1f1b", "layers": [3, 3, 3, 3], "options": ["--no-pace", "--preset", "gpt2"]}
+        list_ += [
+            Scenario("gpt2, layers 5,3,2,2, new split", gpt2 | {"layers": [5, 3, 2, 2]}, None, {"rank": 0}, **own),
+            Scenario("gpt2, 1F1B to ZB-H1", gpt2, gpt2 | {"schedule": "zb-h1"}, None, ("schedule=zb-h1",), **own),
+            Scenario("gpt2, twice the micro-batches", gpt2, gpt2 | {"microbatches": 16}, None, ("microbatches=16",), **own),
+        ]
+    return list_
