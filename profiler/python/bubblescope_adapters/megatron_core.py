@@ -193,12 +193,11 @@ def _values(config, kwargs):
         known["sequence_length"] = kwargs["seq_length"]
         known["tokens"] = known["samples"] * kwargs["seq_length"]
     if pipeline.losses and _axis(sys.modules["megatron.core.parallel_state"], "context_parallel") in (None, "0/1"):
-        losses = [loss for loss, _ in pipeline.losses]
+        known["losses"], tokens = zip(*pipeline.losses)
         if getattr(config, "calculate_per_token_loss", False):  # in this case, losses are sums over tokens
-            losses = [sum(losses) / sum([tokens for _, tokens in pipeline.losses])]
+            known["weights"] = tokens
         else:
-            losses = [loss * kwargs["num_microbatches"] for loss in losses]
-        known["losses"] = losses
+            known["added"] = True  # each is already divided by the number of micro-batches
     return known
 
 
