@@ -213,6 +213,26 @@ void OpKernels::writeOp(Op& op) {
     counts_.thinned_out += static_cast<std::int64_t>(op.kernels.size()) - (last == first ? 1 : 2);
 }
 
+/// The op of a thread in which a call was made; null if there is none.
+OpKernels::Op* OpKernels::opAt(ThreadOps& ops, TimeNs launched) {
+    const auto after = ops.upper_bound(launched);
+    if (after == ops.begin() || launched > std::prev(after)->second.end) return nullptr;
+    return &std::prev(after)->second;
+}
+
+/// A thread without ops works for the op that runs at the same time: PyTorch launches the kernels of a backward in a
+/// thread of autograd. If ops of several threads run at that time, its op is unknown.
+OpKernels::Op* OpKernels::opOf(const cupti::Activity& call) {
+    if (const auto own = ops_.find(call.thread); own != ops_.end()) return opAt(own->second, call.start);
+    Op* only = nullptr;
+    for (auto& [thread, ops] : ops_) {
+        Op* const op = opAt(ops, call.start);
+        if (op != nullptr && only != nullptr) return nullptr;
+        if (op != nullptr) only = op;
+    }
+    return only;
+}
+
 void OpKernels::settle(TimeNs now) {
     const TimeNs before = now == TimeNs::max() ? now : now - kPatience;
     // Kernels that are old enough either have their op by now or belong to none.
@@ -220,13 +240,7 @@ void OpKernels::settle(TimeNs now) {
     for (cupti::OwnedActivity& kernel : kernels_) {
         const auto call = calls_.find(kernel.activity.correlation);
         const bool settled = kernel.activity.end <= before || kernels_.size() > kMaxWaiting;
-        Op* op = nullptr;
-        if (call != calls_.end()) {
-            ThreadOps& ops = ops_[call->second.activity.thread];
-            const TimeNs launched = call->second.activity.start;
-            const auto after = ops.upper_bound(launched);
-            if (after != ops.begin() && launched <= std::prev(after)->second.end) op = &std::prev(after)->second;
-        }
+        Op* const op = call != calls_.end() ? opOf(call->second.activity) : nullptr;
         if (op != nullptr)
             op->kernels.push_back(std::move(kernel));
         else if (settled)

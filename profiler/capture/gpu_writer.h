@@ -68,9 +68,10 @@ private:
 };
 
 /// Drops kernels that a pipeline trace does not need: of the kernels launched by an op, only the first and last are
-/// kept. An op is a range of a host thread; a kernel belongs to the op in which it was launched. Ranges, calls and
-/// kernels arrive late and in any order. An op is settled some time after its end, when all its kernels must have been
-/// reported. NCCL kernels, which are transfers, are all kept. Times are CLOCK_MONOTONIC. Not thread-safe.
+/// kept. An op is a range of a host thread; a kernel belongs to the op in which it was launched, by the same thread or
+/// by one that has no ops. Ranges, calls and kernels arrive late and in any order. An op is settled some time after its
+/// end, when all its kernels must have been reported. NCCL kernels, which are transfers, are all kept. Times are
+/// CLOCK_MONOTONIC. Not thread-safe.
 class OpKernels {
 public:
     using Write = std::function<void(const cupti::OwnedActivity&)>;
@@ -95,6 +96,8 @@ private:
     static constexpr std::size_t kMaxWaiting = 1 << 20;
 
     [[nodiscard]] bool isTransfer(const cupti::OwnedActivity& kernel) const;
+    [[nodiscard]] static Op* opAt(ThreadOps& ops, TimeNs launched);
+    [[nodiscard]] Op* opOf(const cupti::Activity& call);
     void writeOp(Op& op);
     void writeWithCall(const cupti::OwnedActivity& kernel);
 

@@ -353,6 +353,45 @@ TEST_F(CaptureWriterTest, PipelineModeKeepsAnOpsFirstAndLastKernel) {
     EXPECT_EQ(total(*trace, "thinned_out"), 8);
 }
 
+// A backward is a range of the main thread, but a thread of autograd, which has no ranges, launches its kernels.
+TEST_F(CaptureWriterTest, PipelineModeThinsTheKernelsOfAutogradsThread) {
+    CaptureOptions options;
+    options.mode = CaptureOptions::Mode::Pipeline;
+    open(options);
+    using Kind = cupti::Activity::Kind;
+    constexpr std::uint32_t kAutograd = 12;
+    constexpr std::uint32_t kOther = 13; // runs ops of its own
+    std::vector<cupti::OwnedActivity> work;
+    const auto launch = [&](std::uint32_t number, std::int64_t at, std::uint32_t thread) {
+        work.push_back({activity(Kind::Runtime, at, at, number), ""});
+        work.back().activity.thread = thread;
+        work.push_back({activity(Kind::Kernel, 1000 + at, 1001 + at, number), "k" + std::to_string(number)});
+    };
+    push("B0", 0, 100);
+    for (std::uint32_t i = 1; i <= 5; ++i)
+        launch(i, 100 + i, kAutograd);
+    pop(0, 150);
+    launch(6, 160, kAutograd); // after the op
+    push("B1", 0, 200);
+    HostRecord record;
+    record.type = HostRecord::Type::Push;
+    record.text = "B2";
+    tell(record, 200, false, kOther);
+    for (std::uint32_t i = 7; i <= 9; ++i)
+        launch(i, 200 + i, kAutograd); // whose they are is unknown
+    for (std::uint32_t i = 10; i <= 13; ++i)
+        launch(i, 210 + i, kOther);
+    pop(0, 250);
+    record.type = HostRecord::Type::Pop;
+    tell(record, 250, false, kOther);
+    writer_->take(work);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "kernel"),
+                ElementsAre("k1 1101-1102", "k5 1105-1106", "k6 1160-1161", "k7 1207-1208", "k8 1208-1209",
+                            "k9 1209-1210", "k10 1220-1221", "k13 1223-1224"));
+    EXPECT_EQ(total(*trace, "thinned_out"), 5);
+}
+
 TEST_F(CaptureWriterTest, RecordsTheStepsThatWereAskedFor) {
     CaptureOptions options;
     options.first_step = 1;
