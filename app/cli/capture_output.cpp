@@ -88,6 +88,8 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Low overhead: record only NVTX ranges, NCCL, and the first and last kernel of each op");
     command.addOption("--record", kinds_, "What to record: nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
+    command.addOption("--kernels", kernels_, "Record kernels only in every N-th step: every=N (default: in all)")
+        .typeName("STEPS");
     command.addFlag("--memory", memory_, "Also record the memory reserved on each GPU over time (CUDA 11.2 or later)");
     command.addFlag("--no-python", no_python_, "Do not hook into Python processes; ops then have no framework names");
     command.addFlag("--python-ranges", python_ranges_,
@@ -123,13 +125,16 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     options.dir = dir_;
     if (pipeline_) options.mode = profiler::CaptureOptions::Mode::Pipeline;
     for (const auto& [key, value] :
-         {std::pair("record", kinds_), std::pair("steps", steps_), std::pair("step", step_name_),
-          std::pair("delay", delay_), std::pair("duration", duration_), std::pair("size", size_)}) {
+         {std::pair("record", kinds_), std::pair("kernels", kernels_), std::pair("steps", steps_),
+          std::pair("step", step_name_), std::pair("delay", delay_), std::pair("duration", duration_),
+          std::pair("size", size_)}) {
         if (value.empty()) continue;
         if (value.find_first_of(",\n#") != std::string::npos)
             return usageError(fmt::format("'{}' must not contain a comma, a # or a line break", value));
         BUBBLESCOPE_TRY(profiler::parseCaptureOptions(fmt::format("{}={}", key, value), options));
     }
+    if (!kernels_.empty() && !options.cuda)
+        return usageError("--kernels requires the kind cuda", "add cuda to --record");
     if (memory_ && !options.cuda) return usageError("--memory requires the kind cuda", "add cuda to --record");
     options.memory = memory_;
     if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges cannot be combined");

@@ -22,6 +22,7 @@ private:
     std::string dir_ = "capture";
     bool pipeline_ = false;
     std::string kinds_;
+    std::string kernels_;
     bool memory_ = false;
     bool no_python_ = false;
     bool python_ranges_ = false;

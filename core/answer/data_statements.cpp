@@ -46,6 +46,10 @@ Sentence recordWithRoom() {
                "before the job ends.");
 }
 
+Sentence recordMoreSteps() {
+    return say("To analyse other steps too, record kernels in more steps.");
+}
+
 Sentence stateRanks() {
     return say("Check that the files are in rank order, or put the rank in their names.");
 }
@@ -76,6 +80,7 @@ const DoubtKind* findDoubt(std::string_view kind) {
         DoubtKind{"unknown-rank", Severity::Warning, stateRanks},
         DoubtKind{"rank-contradiction", Severity::Warning, stateRanks},
         DoubtKind{"duplicate-rank", Severity::Warning, loadOneRun},
+        DoubtKind{"sampled-kernels", Severity::Notice, recordMoreSteps},
         DoubtKind{"step-marks", Severity::Notice, seeProblems},
         DoubtKind{"stray-check", Severity::Warning, seeProblems},
     };

@@ -186,8 +186,8 @@ void fields(Wire& wire, Mark& value) {
 }
 template <class Wire>
 void fields(Wire& wire, ProfilerMarks& value) {
-    auto& [steps, receives, stated, is_captured, has_end, signal, ended] = value;
-    wire(steps, receives, stated, is_captured, has_end, signal, ended);
+    auto& [steps, receives, stated, kernels_sampled, kernel_steps, is_captured, has_end, signal, ended] = value;
+    wire(steps, receives, stated, kernels_sampled, kernel_steps, is_captured, has_end, signal, ended);
 }
 template <class Wire>
 void fields(Wire& wire, ComputeBlock& value) {

@@ -8,6 +8,7 @@
 #include "core/recognise/ended_processes.h"
 #include "core/recognise/extractors.h"
 #include "core/recognise/infer_chunks.h"
+#include "core/recognise/kernel_steps.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
@@ -222,6 +223,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
     reportEndedProcesses(files, marks, log);
+    reportSampledKernels(files, marks, log);
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {

@@ -3,6 +3,7 @@
 #include "core/base/job.h"
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
+#include "core/recognise/kernel_steps.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/step_marks.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope {
 
@@ -65,6 +67,11 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
     readStatements(trace, files);
+    std::vector<SampledKernels> kernels = sampledKernels(trace);
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        files[file].kernels_sampled = kernels[file].sampled;
+        files[file].kernel_steps = std::move(kernels[file].steps);
+    }
     std::set<StringId> wanted;
     for (const std::string_view category : {"user_annotation", "nvtx"}) {
         if (const StringId id = trace.strings().find(category); id != 0) wanted.insert(id);

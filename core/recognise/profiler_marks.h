@@ -31,10 +31,12 @@ struct ProfilerMarks {
     std::vector<Mark> receives; ///< gloo:recv ranges from call to arrival, which need not nest in other scopes
     /// The values reported by the framework of a recorded job; see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
-    bool is_captured = false; ///< true if `record` wrote the file
-    bool has_end = false;     ///< true if the process exited normally
-    std::string signal;       ///< signal that ended the process; empty if none or unknown
-    TimeNs ended{0};          ///< time at which the process exited or was ended by the signal
+    bool kernels_sampled = false;   ///< true if kernels were recorded in some steps only; see SampledKernels
+    std::vector<Mark> kernel_steps; ///< these steps
+    bool is_captured = false;       ///< true if `record` wrote the file
+    bool has_end = false;           ///< true if the process exited normally
+    std::string signal;             ///< signal that ended the process; empty if none or unknown
+    TimeNs ended{0};                ///< time at which the process exited or was ended by the signal
 };
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);

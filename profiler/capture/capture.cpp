@@ -316,6 +316,17 @@ void Capture::flushGpu(TimeNs now) {
     gpu->flush();
 }
 
+/// Switches CUPTI on and off if kernels are recorded only in some steps.
+void Capture::switchKernels(CaptureWriter& writer, TimeNs now) {
+    KernelSteps* const steps = writer.kernelSteps();
+    cupti::Collector* const gpu = gpu_.load();
+    if (steps == nullptr || gpu == nullptr) return;
+    if (!gpu->isOn()) return steps->setOn(false, now);
+    const bool wanted = steps->wanted();
+    gpu->record(wanted);
+    if (wanted != steps->isOn()) steps->setOn(wanted, readSystemClock(CLOCK_MONOTONIC));
+}
+
 void Capture::stopGpu() noexcept {
     if (cupti::Collector* const gpu = gpu_.load()) gpu->stop();
 }
@@ -414,6 +425,7 @@ TimeNs Capture::cycle(bool last) {
             activities_.clear();
             takeQueue(writer);
             lookAtRunQueue(writer, *memory, reading.monotonic);
+            if (!last) switchKernels(writer, reading.monotonic);
         }
         const bool written = all && write(writer, reading.monotonic, last ? Flush::Last : Flush::Usual);
         if (last && written) memory->header().ended = 1;

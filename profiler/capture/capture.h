@@ -70,6 +70,7 @@ private:
     [[nodiscard]] bool write(CaptureWriter& writer, TimeNs now, Flush what);
     void stateAccount(CaptureWriter& writer, EventMemory& memory, bool written);
     void flushGpu(TimeNs now);
+    void switchKernels(CaptureWriter& writer, TimeNs now);
     void stopGpu() noexcept;
     void askToStopGpu() noexcept;
     void stop() noexcept;

@@ -93,6 +93,16 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         return {};
     }
     if (key == "record") return setKinds(value, options);
+    if (key == "kernels") {
+        constexpr std::string_view kEvery = "every=";
+        const auto every = value == "all" ? 1
+                           : value.starts_with(kEvery)
+                               ? parseNumber<std::int64_t>(value.substr(kEvery.size())).value_or(0)
+                               : 0;
+        if (every < 1) return wrong(key, value, "all, or every=N with the number of steps, such as every=10");
+        options.kernels_every = every;
+        return {};
+    }
     if (key == "memory") {
         if (value != "device" && value != "none") return wrong(key, value, "device or none");
         options.memory = value == "device";
@@ -158,9 +168,10 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.buffer = *bytes;
         return {};
     }
-    return usageError("unknown capture option '" + std::string(key) + "'",
-                      "known options: mode, record, memory, python, checks, checks-margin, checks-cost, checks-memory, "
-                      "steps, step, delay, duration, flush, size and buffer");
+    return usageError(
+        "unknown capture option '" + std::string(key) + "'",
+        "known options: mode, record, kernels, memory, python, checks, checks-margin, checks-cost, checks-memory, "
+        "steps, step, delay, duration, flush, size and buffer");
 }
 
 // Step names used by PyTorch's profiler, and other common names.
@@ -201,6 +212,7 @@ std::string captureOptionsText(const CaptureOptions& options) {
         }
         add("record", kinds);
     }
+    if (options.kernels_every > 1) add("kernels", "every=" + std::to_string(options.kernels_every));
     if (options.memory) add("memory", "device");
     if (options.python && options.python_ranges) add("python", "ranges");
     if (options.checks) {
@@ -268,21 +280,25 @@ std::optional<std::int64_t> CaptureWindow::numbered(std::string_view name) const
     return takeNumber<std::int64_t>(digits).value_or(-1);
 }
 
-void CaptureWindow::observe(std::string_view name, TimeNs time) {
+std::optional<std::int64_t> CaptureWindow::observe(std::string_view name, TimeNs time) {
     if (!state_.first) state_.first = time;
-    if (state_.until && time >= *state_.until) return;
+    if (state_.until && time >= *state_.until) return std::nullopt;
+    std::optional<std::int64_t> step;
+    if (options_.hasStepWindow() || options_.kernels_every > 1) step = numbered(name);
+    if (step) {
+        if (*step < 0) step = state_.steps;
+        ++state_.steps;
+    }
     const TimeNs begin = *state_.first + options_.delay;
     if (options_.hasStepWindow()) {
-        const auto number = numbered(name);
-        if (!number) return;
-        const std::int64_t step = *number >= 0 ? *number : state_.steps;
-        ++state_.steps;
-        if (!state_.from && step >= options_.first_step && time >= begin) state_.from = time;
-        if (state_.from && step > options_.last_step) state_.until = time;
+        if (!step) return step;
+        if (!state_.from && *step >= options_.first_step && time >= begin) state_.from = time;
+        if (state_.from && *step > options_.last_step) state_.until = time;
     } else if (!state_.from && time >= begin) {
         state_.from = begin;
     }
     if (state_.from && !state_.until && options_.duration > TimeNs{0}) state_.until = *state_.from + options_.duration;
+    return step;
 }
 
 } // namespace bubblescope::profiler

@@ -27,11 +27,12 @@ struct CaptureOptions {
     bool nvtx = true;
     bool nccl = true;
     bool cuda = true;
-    bool memory = false;        ///< true to record the allocations of device memory; requires `cuda`
-    bool python = true;         ///< true to load the framework adapters in Python processes
-    bool python_ranges = false; ///< true to record only what the job itself reports through bubblescope_ranges
-    bool checks = false;        ///< true to re-execute parts of the job in bubbles
-    double checks_cost = 0.003; ///< maximum slowdown of a step due to checks, as a fraction of the step's time
+    std::int64_t kernels_every = 1; ///< N to record kernels only in every N-th step
+    bool memory = false;            ///< true to record the allocations of device memory; requires `cuda`
+    bool python = true;             ///< true to load the framework adapters in Python processes
+    bool python_ranges = false;     ///< true to record only what the job itself reports through bubblescope_ranges
+    bool checks = false;            ///< true to re-execute parts of the job in bubbles
+    double checks_cost = 0.003;     ///< maximum slowdown of a step due to checks, as a fraction of the step's time
     double checks_margin = 0.1; ///< safety margin, as a fraction of a check's cost: overruns within this margin do not
                                 ///< delay the step
     std::optional<std::int64_t> checks_memory; ///< maximum memory of a rank's checks in bytes; none = unlimited
@@ -62,6 +63,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 /// newlines; a # begins a comment. Keys:
 ///   mode      full, pipeline
 ///   record    any of nvtx, nccl, cuda, python, joined by +
+///   kernels   every=10: in every 10th step; all
 ///   memory    device or none
 ///   python    frameworks, ranges or none
 ///   checks    bubbles or none; checks-margin and checks-cost in percent, checks-memory in bytes, or with KiB, MiB, GiB
@@ -87,8 +89,9 @@ class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);
 
-    /// Call this for every range and mark in time order, before calling contains() for the same time.
-    void observe(std::string_view name, TimeNs time);
+    /// Call this for every range and mark in time order, before calling contains() for the same time. Returns the
+    /// number of the step that begins, if the options depend on steps.
+    std::optional<std::int64_t> observe(std::string_view name, TimeNs time);
     [[nodiscard]] bool contains(TimeNs time) const {
         return state_.from && time >= *state_.from && (!state_.until || time < *state_.until);
     }

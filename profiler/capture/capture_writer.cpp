@@ -45,6 +45,14 @@ CaptureWriter::CaptureWriter(const CaptureOptions& options, CaptureFileInfo info
                              const nccl::Communicators& communicators, cupti::CallName call_name)
     : window_(options), file_(described(std::move(info), options)), host_(file_, names, window_, counts_),
       comm_(file_, communicators, window_, counts_), gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
+    if (options.kernels_every > 1) {
+        constexpr TimeNs kSlack{std::chrono::milliseconds(10)};
+        kernel_steps_.emplace(options.kernels_every, 2 * options.flush + kSlack);
+        kernels_every_ = std::to_string(options.kernels_every);
+        host_.setOnBorder([this](std::string_view name, std::optional<std::int64_t> number, TimeNs time) {
+            kernel_steps_->border(name, number, time);
+        });
+    }
     if (options.mode != CaptureOptions::Mode::Pipeline) return;
     thinning_.emplace([this](const cupti::OwnedActivity& activity) { gpu_.write(activity); }, counts_);
     host_.setOnRange([this](std::uint32_t tid, TimeNs start, TimeNs end) { thinning_->addRange(tid, start, end); });
@@ -96,6 +104,10 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     // Begins the window of a job that does not use NVTX or NCCL.
     if (earliest != activities.end()) window_.observe({}, earliest->activity.start);
     for (cupti::OwnedActivity& activity : activities) {
+        if (kernel_steps_ && !kernel_steps_->keeps(activity.activity)) {
+            ++counts_.outside_window;
+            continue;
+        }
         if (thinning_)
             thinning_->add(std::move(activity));
         else
@@ -139,6 +151,18 @@ void CaptureWriter::addStatement(std::string_view name, std::string_view value) 
 void CaptureWriter::tellStatements(TimeNs now) {
     if (!statements_.empty()) file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureStates, statements_);
     stated_ = true;
+}
+
+void CaptureWriter::tellKernelSteps(TimeNs now) {
+    if (!kernel_steps_) return;
+    if (std::string notice = kernel_steps_->takeNotice(now); !notice.empty()) addMessage(notice);
+    if (kernel_steps_->applies() && !kernels_every_.empty())
+        addStatement(perfetto::kKernelsEvery, std::exchange(kernels_every_, {}));
+    for (const KernelSteps::Step& step : kernel_steps_->takeRecorded()) {
+        const OwnedArgs args{{std::string(perfetto::kKernelsStep), step.number},
+                             {std::string(perfetto::kKernelsTime), (step.end - step.start).count()}};
+        file_.instant(step.start, CaptureFile::kCategory, perfetto::kCaptureKernels, args);
+    }
 }
 
 void CaptureWriter::tellTotals(TimeNs now) {
@@ -273,6 +297,7 @@ Status CaptureWriter::flush(TimeNs now) {
     host_.nameThreads();
     if (thinning_) thinning_->settle(now);
     gpu_.settle(now);
+    tellKernelSteps(now);
     for (const std::string& message : messages_) {
         const OwnedArgs args{{"message", message}};
         file_.instant(now, CaptureFile::kCategory, "message", args);
@@ -306,6 +331,7 @@ Status CaptureWriter::writeOut(TimeNs now) {
 
 Status CaptureWriter::finish(TimeNs now) {
     if (!begun_) return {};
+    if (kernel_steps_) kernel_steps_->finish(now);
     if (thinning_) thinning_->finish();
     gpu_.finish();
     BUBBLESCOPE_TRY(flush(now));

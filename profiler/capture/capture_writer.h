@@ -7,6 +7,7 @@
 #include "profiler/capture/comm_writer.h"
 #include "profiler/capture/gpu_writer.h"
 #include "profiler/capture/host_writer.h"
+#include "profiler/capture/kernel_steps.h"
 #include "profiler/events/event_memory.h"
 #include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
@@ -94,6 +95,9 @@ public:
         return host_.openInFile() + static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
     }
 
+    /// The choice of steps with kernels; null if kernels are recorded in all steps.
+    [[nodiscard]] KernelSteps* kernelSteps() { return kernel_steps_ ? &*kernel_steps_ : nullptr; }
+
     [[nodiscard]] bool isOver(TimeNs now) const { return window_.isOver(now); }
     [[nodiscard]] const CaptureFile& file() const { return file_; }
 
@@ -106,6 +110,7 @@ private:
     void countOpen();
     void tellTotals(TimeNs now);
     void tellStatements(TimeNs now);
+    void tellKernelSteps(TimeNs now);
     void tellWhereItStands(TimeNs now);
 
     perfetto::CaptureCounts counts_;
@@ -117,6 +122,8 @@ private:
     GpuWriter gpu_;
     std::map<std::string, Lanes> stated_tracks_; ///< by name
     std::optional<OpKernels> thinning_;
+    std::optional<KernelSteps> kernel_steps_;
+    std::string kernels_every_; ///< its number
     EventMemory* memory_ = nullptr;
     const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages held until the file has begun

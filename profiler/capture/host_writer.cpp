@@ -97,7 +97,7 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, TimeNs time, 
     case HostRecord::Type::End: return end(record, time);
     case HostRecord::Type::Mark: {
         const std::string name = nameOf(record);
-        window_.observe(name, time);
+        observe(record, name, time);
         if (!window_.contains(time)) return void(++counts_.outside_window);
         Stack* const stack = stackOf(tid, record.domain);
         if (stack == nullptr || !hasRoom(*stack)) return void(++counts_.not_written);
@@ -108,6 +108,12 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, TimeNs time, 
     case HostRecord::Type::CommBegin:
     case HostRecord::Type::CommEnd: return;
     }
+}
+
+void HostWriter::observe(const HostRecord& record, std::string_view name, TimeNs time) {
+    const auto step = window_.observe(name, time);
+    const bool ends_step = record.type == HostRecord::Type::Mark && record.domain == nvtx::Names::kPipelineDomain;
+    if (on_border_ && (step || ends_step)) on_border_(name, step, time);
 }
 
 /// Times after the last clock reading are estimates that the next reading corrects; the correction must not put an end
@@ -211,7 +217,7 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     Open& open = stack.open.emplace_back();
     open.start = time;
     open.name = nameOf(record);
-    window_.observe(open.name, time);
+    observe(record, open.name, time);
     open.is_step = window_.beginsStep(open.name);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     if (!hasRoom(stack)) return void(++counts_.not_written);
@@ -241,7 +247,7 @@ void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
 
 void HostWriter::start(const HostRecord& record, TimeNs time) {
     Started started{time, nameOf(record), {}, categoryOf(record)};
-    window_.observe(started.name, time);
+    observe(record, started.name, time);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     started.args = argsOf(record);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {

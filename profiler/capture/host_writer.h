@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +34,11 @@ public:
     /// until that domain is used, in the default domain, where frameworks that use NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
+
+    /// Called for each range or mark that begins a step, with its number, and without a number for a mark of ops that
+    /// ends the current step.
+    using OnBorder = std::function<void(std::string_view name, std::optional<std::int64_t> number, TimeNs time)>;
+    void setOnBorder(OnBorder on_border) { on_border_ = std::move(on_border); }
 
     /// True if the domain of ops has been used.
     [[nodiscard]] bool namesOps() const { return names_ops_; }
@@ -92,6 +98,7 @@ private:
     Stack* stackOf(std::uint32_t tid, std::uint16_t domain);
     [[nodiscard]] bool hasRoom(const Stack& stack) const;
     CaptureFile::TrackNumber trackOf(Stack& stack);
+    void observe(const HostRecord& record, std::string_view name, TimeNs time);
     void abandon(Stack& stack);
     void push(Stack& stack, const HostRecord& record, TimeNs time);
     void pop(Stack& stack, const HostRecord& record, TimeNs time);
@@ -103,6 +110,7 @@ private:
     CaptureWindow& window_;
     perfetto::CaptureCounts& counts_;
     OnRange on_range_;
+    OnBorder on_border_;
     std::map<StackKey, Stack> stacks_;
     StackKey latest_key_{};
     Stack* latest_ = nullptr; ///< points into stacks_

@@ -82,6 +82,19 @@ bool Collector::start(Scope scope, std::string& notice, bool memory) {
     return true;
 }
 
+void Collector::record(bool on) {
+    const std::lock_guard lock(control_mutex_);
+    if (!on_ || on == recording_) return;
+    recording_ = on;
+    for (const std::uint32_t kind : enabled_) {
+        if (kind == kind::kMemory || kind == kind::kDevice) continue; // devices are reported when their kind is enabled
+        if (!on)
+            api_->disable(kind);
+        else
+            (void)api_->enable(kind); // it was enabled before
+    }
+}
+
 void Collector::stop() {
     const std::lock_guard lock(control_mutex_);
     if (!on_.exchange(false)) return;

@@ -107,6 +107,9 @@ public:
     /// Starts recording; with `memory`, also of allocations and releases. `notice` receives a message for the user
     /// if some or all activities cannot be recorded.
     [[nodiscard]] bool start(Scope scope, std::string& notice, bool memory = false);
+    /// Stops or resumes the recording of calls and device work; allocations are recorded all the time. Records made so
+    /// far are delivered as usual. Must not be called by CUPTI's threads.
+    void record(bool on);
     /// Stops recording and makes CUPTI deliver the remaining buffers. Only the first call has an effect. At exit, it
     /// must run before CUPTI's own destructors, so register this function with atexit() after CUPTI has been loaded.
     void stop();
@@ -154,6 +157,7 @@ private:
     std::atomic<bool> on_{false};
     bool monotonic_ = false; ///< true if CUPTI uses our clock
     TickMap clocks_;         ///< clock readings at each collect(), if CUPTI uses its own clock
+    bool recording_ = true;  ///< see record()
     std::vector<std::uint32_t> enabled_;
     std::array<Buffer, kBuffers> buffers_;
     std::atomic<std::int64_t> refused_{0};

@@ -57,6 +57,11 @@ constexpr std::array<std::string_view, 33> kQueries{"cudaDeviceGetAttribute",
                                                     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
                                                     "cuPointerGetAttribute",
                                                     "cuStreamIsCapturing"};
+bool isQuery(std::string name) {
+    if (name.ends_with("_ptsz")) name.resize(name.size() - 5);
+    return std::ranges::count(kQueries, std::string_view(name)) > 0;
+}
+
 constexpr std::uint32_t kMostCalls = 2048; ///< call numbers per domain; CUPTI 13 has fewer than 900
 
 using Subscriber = void*;
@@ -193,11 +198,11 @@ private:
     void leaveOutQueries(bool runtime) {
         const auto enable_call = runtime ? enable_runtime_call_ : enable_driver_call_;
         if (enable_call == nullptr) return;
-        for (std::uint32_t number = 1; number < kMostCalls; ++number) {
-            std::string name = callName(runtime, number);
-            if (name.ends_with("_ptsz")) name.resize(name.size() - 5);
-            if (std::ranges::count(kQueries, std::string_view(name)) > 0) enable_call(number, 0);
-        }
+        std::vector<std::uint32_t>& queries = queries_[runtime ? 1 : 0];
+        for (std::uint32_t number = 1; queries.empty() && number < kMostCalls; ++number)
+            if (isQuery(callName(runtime, number))) queries.push_back(number);
+        for (const std::uint32_t number : queries)
+            enable_call(number, 0);
     }
     /// The driver's current context. If a stream exists, the driver is loaded; a stand-in for CUPTI has a separate
     /// context.
@@ -236,6 +241,7 @@ private:
     Code (*context_id_)(void*, std::uint32_t*) = nullptr;
     Code (*enable_runtime_call_)(std::uint32_t, std::uint8_t) = nullptr;
     Code (*enable_driver_call_)(std::uint32_t, std::uint8_t) = nullptr;
+    std::array<std::vector<std::uint32_t>, 2> queries_; ///< call numbers of kQueries in the driver and the runtime
 };
 
 int driverVersion() {

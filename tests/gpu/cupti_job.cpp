@@ -2,6 +2,7 @@
 //   cupti_job run FOLDER              a run whose program exits in the middle
 //   cupti_job record LIBRARY FOLDER   a job that is recorded, whose main() returns
 //   cupti_job memory LIBRARY FOLDER   the same, with the memory of two devices
+//   cupti_job steps LIBRARY FOLDER    a job of nine steps that is recorded with kernels in every fourth
 //   cupti_job profile LIBRARY FOLDER  the same, but a profiler of the job's own takes CUPTI over in the middle
 
 #include "profiler/kernels/kernel_recorder.h"
@@ -10,12 +11,16 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
 #include <string_view>
+#include <thread>
 
 namespace bubblescope::runtime::test {
 namespace {
@@ -67,6 +72,35 @@ void allocate(bubblescope::test::CuptiObserver& cupti) {
         change(&what);
 }
 
+/// Nine steps of 150 ms. The host names four ops in each and launches three kernels of 2 ms in each op.
+void train(bubblescope::test::CuptiObserver& cupti, void* capture) {
+    const auto mark = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_mark"));
+    const auto push = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_push"));
+    const auto pop = reinterpret_cast<void (*)()>(::dlsym(capture, "bubblescope_pop"));
+    constexpr std::chrono::milliseconds kStep{150};
+    const MonotonicClock clock;
+    std::this_thread::sleep_for(kStep);
+    TimeNs device = clock.now();
+    for (int step = 0; step < 9; ++step) {
+        const auto end = std::chrono::steady_clock::now() + kStep;
+        mark(("step " + std::to_string(step)).c_str());
+        for (const char* op : {"0F0", "0F1", "0B0", "0B1"}) {
+            push(op);
+            for (int i = 0; i < 3; ++i) {
+                DeviceObserver::Work work;
+                work.name = "gemm";
+                work.call = cupti.called(work.kind, false);
+                cupti.idleAt(clock.now());
+                work.begin = std::max(device, clock.now());
+                work.end = device = work.begin + TimeNs{std::chrono::milliseconds(2)};
+                cupti.ran(work);
+            }
+            pop();
+        }
+        std::this_thread::sleep_until(end);
+    }
+}
+
 std::size_t delivered_to_profiler = 0;
 
 /// Checks a profiler's requirements on CUPTI: no other tool holds it, and its times are those of CLOCK_REALTIME.
@@ -99,6 +133,7 @@ int workForProfiler(bubblescope::test::CuptiObserver& cupti) {
 int endRecorded(const char* library, const char* folder, std::string_view how) {
     ::setenv("BUBBLESCOPE_CAPTURE_DIR", folder, 1);
     if (how == "memory") ::setenv("BUBBLESCOPE_CAPTURE", "memory=device", 1);
+    if (how == "steps") ::setenv("BUBBLESCOPE_CAPTURE", "kernels=every=4,flush=5ms", 1);
     bubblescope::test::CuptiObserver cupti(BUBBLESCOPE_STAND_IN);
     void* const capture = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (capture == nullptr) {
@@ -108,6 +143,10 @@ int endRecorded(const char* library, const char* folder, std::string_view how) {
     // The driver calls this in cuInit().
     const auto initialise = reinterpret_cast<int (*)()>(::dlsym(capture, "InitializeInjection"));
     if (initialise == nullptr || initialise() == 0) return 1;
+    if (how == "steps") {
+        train(cupti, capture);
+        return 0;
+    }
     work(cupti);
     allocate(cupti);
     if (how != "profile") return 0;
@@ -125,7 +164,7 @@ int main(int argc, char** argv) {
     using namespace bubblescope::runtime::test;
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc == 3) return endInTheMiddle(argv[2]);
-    if ((what == "record" || what == "memory" || what == "profile") && argc == 4)
+    if ((what == "record" || what == "memory" || what == "steps" || what == "profile") && argc == 4)
         return endRecorded(argv[2], argv[3], what);
     return 2;
 }

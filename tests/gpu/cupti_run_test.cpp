@@ -1,6 +1,7 @@
 // The way of kernels from a device to the analysis, with a stand-in for CUPTI and an emulated device: what CUPTI
 // reports goes into the traces of the ranks that launched it, and ops take their times from it.
 
+#include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/recognise/run.h"
 #include "core/report/json.h"
@@ -385,6 +386,44 @@ TEST(CuptiRun, ARecordedJobsMemoryIsCountedWhereAskedFor) {
     const auto without = traceLeftBy("record '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "without");
     ASSERT_NE(without, nullptr);
     EXPECT_TRUE(without->counters().empty());
+}
+
+/// Arg of the last instant with this name.
+std::int64_t told(const Trace& trace, std::string_view instant, std::string_view arg) {
+    std::int64_t value = -1;
+    for (const Instant& each : trace.instants()) {
+        if (trace.text(each.name) == instant) value = trace.intArg(each.args, arg).value_or(-1);
+    }
+    return value;
+}
+
+// Steps without kernels would look like steps whose ops last as long as their launches, on idle devices.
+TEST(CuptiRun, OnlyStepsWithKernelsAreAnalysed) {
+    const bubblescope::test::ScratchFolder folder;
+    const auto trace = traceLeftBy("steps '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces");
+    ASSERT_NE(trace, nullptr);
+    EXPECT_EQ(total(workIn(*trace)), 3 * 12) << "of steps 0, 4 and 8";
+    EXPECT_LT(told(*trace, "capture totals", "outside_window"), 6 * 12 * 2) << "CUPTI was off in two steps";
+
+    JobControl control;
+    const auto loaded = loadRun({folder.path() / "traces"}, control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    const bubblescope::Run& run = loaded.value();
+    std::vector<int> numbers;
+    for (const StepTimeline& step : run.steps) {
+        numbers.push_back(step.index);
+        for (const TimelineOp& op : step.ranks.at(0))
+            EXPECT_GE(op.end - op.start, TimeNs{std::chrono::milliseconds(6)}) << "three kernels";
+    }
+    EXPECT_THAT(numbers, testing::ElementsAre(0, 4, 8));
+    const auto named = std::ranges::find(run.problems, "sampled-kernels", &Diagnostic::kind);
+    ASSERT_NE(named, run.problems.end());
+    EXPECT_EQ(named->message.text(), "only 3 steps have kernels, and only these were analysed: 0, 4, 8");
+
+    const auto activity = activityOf({run, std::nullopt, true, {}});
+    ASSERT_TRUE(activity.ok()) << activity.error().text();
+    const DeviceSummary& device = activity.value().at(0).devices.at(0);
+    EXPECT_LT(device.times.idle(), TimeNs{std::chrono::milliseconds(100)}) << "steps without kernels are not idle time";
 }
 
 TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {

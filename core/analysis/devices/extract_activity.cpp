@@ -3,6 +3,7 @@
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/base/time_intervals.h"
+#include "core/recognise/kernel_steps.h"
 
 #include <fmt/format.h>
 
@@ -86,6 +87,31 @@ DeviceTimes timesOf(std::span<const Work> work) {
     return times;
 }
 
+using Parts = std::vector<std::span<const Work>>;
+
+/// The work in each step whose kernels were recorded, because the device is not idle between these steps; all work if
+/// kernels were recorded in all steps. `work` must be sorted by start.
+Parts recordedParts(std::span<const Work> work, const SampledKernels& kernels) {
+    if (!kernels.sampled) return {work};
+    Parts parts;
+    for (const Mark& step : kernels.steps) {
+        const auto from = std::ranges::lower_bound(work, step.start, {}, &Work::start);
+        const auto to = std::ranges::lower_bound(work, step.end, {}, &Work::start);
+        if (from < to) parts.emplace_back(from, to);
+    }
+    return parts;
+}
+
+DeviceTimes timesOf(const Parts& parts) {
+    DeviceTimes sum;
+    for (const std::span<const Work> part : parts) {
+        const DeviceTimes times = timesOf(part);
+        for (std::size_t mix = 0; mix < times.by_mix.size(); ++mix)
+            sum.by_mix[mix] += times.by_mix[mix];
+    }
+    return sum;
+}
+
 /// Adds the device work in marked steps; work is cut at a step's ends.
 void addTimes(std::vector<StepActivity>& steps, std::span<const Work> work) {
     std::vector<std::vector<Work>> within(steps.size());
@@ -126,17 +152,21 @@ private:
     std::unordered_map<SliceId, const GpuWork::Launch*> by_slice_;
 };
 
-/// Finds the idle times of a stream or a device; `work` must be sorted by start.
-IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
+/// Finds the idle times of a stream or a device; the work of each part must be sorted by start.
+IdleTimes idleOf(const Parts& parts, const LaunchOf& launch_of) {
     IdleTimes idle;
-    TimeNs ended = work.empty() ? TimeNs{0} : work.front().start;
-    for (const Work& each : work) {
+    TimeNs ended{0};
+    const auto add = [&](const Work& each) {
         if (const TimeNs gap = each.start - ended; gap > TimeNs{0}) {
             const GpuWork::Launch* const launch = launch_of(each.slice);
             const bool late = launch != nullptr && launch->time > ended;
             (late ? idle.host : gap < kShortGap ? idle.gaps : idle.other) += gap;
         }
         ended = std::max(ended, each.end);
+    };
+    for (const std::span<const Work> part : parts) {
+        ended = part.empty() ? ended : part.front().start;
+        std::ranges::for_each(part, add);
     }
     return idle;
 }
@@ -259,15 +289,17 @@ LaunchSummary launchesOf(std::span<const Work> work, const LaunchOf& launch_of) 
     return summary;
 }
 
-DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Work> work, const LaunchOf& launch_of) {
+DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Work> work, const LaunchOf& launch_of,
+                        const SampledKernels& recorded) {
     std::ranges::sort(
         work, [](const Work& a, const Work& b) { return std::pair(a.start, a.slice) < std::pair(b.start, b.slice); });
     DeviceSummary device;
     device.name = deviceName(trace, key);
     device.first = work.front().start;
     device.last = std::ranges::max(work, {}, &Work::end).end;
-    device.times = timesOf(work);
-    device.idle = idleOf(work, launch_of);
+    const Parts parts = recordedParts(work, recorded);
+    device.times = timesOf(parts);
+    device.idle = idleOf(parts, launch_of);
     device.launches = launchesOf(work, launch_of);
 
     device.kernels = kernelsOf(trace, work);
@@ -282,9 +314,10 @@ DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Wo
         StreamSummary stream;
         stream.name = threadName(trace, trace.tracks()[track], "stream");
         stream.count = static_cast<std::int64_t>(of_stream.size());
-        const DeviceTimes times = timesOf(of_stream);
+        const Parts in_stream = recordedParts(of_stream, recorded);
+        const DeviceTimes times = timesOf(in_stream);
         stream.busy = times.span() - times.idle();
-        stream.idle = idleOf(of_stream, launch_of);
+        stream.idle = idleOf(in_stream, launch_of);
         stream.most_queued = mostQueued(of_stream, launch_of);
         device.streams.push_back(std::move(stream));
     }
@@ -344,21 +377,26 @@ Result<std::vector<FileActivity>> extractActivity(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<FileActivity> files(raw.fileCount());
     std::vector<std::map<DeviceKey, std::vector<Work>>> devices(files.size());
+    const std::vector<SampledKernels> kernels = sampledKernels(trace);
     DeviceSlices on_device(trace);
     StopCheck stop(raw.control(), 1U << 12);
     for (SliceId slice = 0; on_device.any() && slice < trace.sliceCount(); ++slice) {
         if (stop.requested()) return files;
         if (!on_device.contains(slice) || trace.end(slice) < trace.start(slice)) continue;
         const TrackId track = trace.sliceTracks()[slice];
+        if (!kernels[trace.tracks()[track].file].contain(trace.start(slice))) continue;
         devices[trace.tracks()[track].file][deviceOf(trace, track)].push_back(
             {trace.start(slice), trace.end(slice), slice, on_device.kind(slice)});
     }
     std::vector<std::vector<StepActivity>> steps = markedSteps(trace, raw.control());
     for (std::uint32_t file = 0; file < files.size(); ++file) {
+        std::erase_if(steps[file],
+                      [&](const StepActivity& step) { return !kernels[file].contain(step.start + step.duration / 2); });
         for (auto& [key, work] : devices[file]) {
             const LaunchOf launch_of(raw.gpu().launches(file, key.used_by));
             addTimes(steps[file], work);
-            DeviceSummary& device = files[file].devices.emplace_back(summarize(trace, key, std::move(work), launch_of));
+            DeviceSummary& device =
+                files[file].devices.emplace_back(summarize(trace, key, std::move(work), launch_of, kernels[file]));
             device.file = file;
             device.rank = raw.rankOf(file);
         }

@@ -32,10 +32,18 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 ///   rank                           rank among all processes of the job
 ///   pp, dp, tp, cp, ep             coordinate and size of an axis: "1/4"
 ///   layers                         number of model layers per stage of the process: "0:4,7:4"
+///   kernels_every                  the recording library's: kernels are recorded only in every N-th step; see
+///                                  kCaptureKernels
 ///   check_layers                   number of layers that checks distinguish per stage of the process: "0:4,7:4"
 /// Checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline. Layers
 /// are numbered within each stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
+inline constexpr std::string_view kKernelsEvery = "kernels_every";
+/// An instant at the start of each step whose kernels were recorded, in a process that records them only in some steps:
+/// the args are the step's number and length. The process states `kernels_every`; kernels in other steps are missing.
+inline constexpr std::string_view kCaptureKernels = "capture kernels";
+inline constexpr std::string_view kKernelsStep = "step";
+inline constexpr std::string_view kKernelsTime = "for_ns";
 /// Parses the value of `rank`; nullopt if it is invalid.
 [[nodiscard]] inline std::optional<std::int32_t> statedRank(std::string_view text) {
     const auto rank = parseNumber<std::int32_t>(text);

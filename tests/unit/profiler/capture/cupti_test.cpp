@@ -433,6 +433,27 @@ TEST(CuptiCollector, RecordsMemoryWhereAskedForAndPossible) {
     EXPECT_FALSE(state.enabled.contains(kind::kMemory));
 }
 
+TEST(CuptiCollector, PausesCallsAndWorkButNotMemory) {
+    FakeCupti::State state;
+    Collector collector(std::make_unique<FakeCupti>(state), 4096);
+    collector.record(false); // before the start
+    std::string told;
+    ASSERT_TRUE(collector.start(Scope::Everything, told, true));
+    const std::set<std::uint32_t> all = state.enabled;
+    collector.record(false);
+    EXPECT_THAT(state.enabled, testing::UnorderedElementsAre(kind::kMemory, kind::kDevice));
+    FakeCupti::deliver(state, {kernelRecord(FakeCupti::kRecord, "late")});
+    std::vector<cupti::OwnedActivity> got;
+    perfetto::CaptureCounts counts;
+    collector.collect(got, counts);
+    EXPECT_EQ(got.size(), 1U) << "the device completes it during the pause";
+    collector.record(true);
+    EXPECT_EQ(state.enabled, all);
+    collector.stop();
+    collector.record(true);
+    EXPECT_TRUE(state.enabled.empty());
+}
+
 TEST(CuptiLibrary, IsNotNewerThanTheDriver) {
     EXPECT_THAT(cupti::cuptiFiles(13010),
                 testing::ElementsAre("libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2", "libcupti.so"));

@@ -66,7 +66,7 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
         "mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,buffer=1MiB\n"
         "# "
         "nothing\nstep=iter,delay=1s,flush=20ms,checks=bubbles,checks-margin=25,checks-cost=2,checks-memory=1MiB,"
-        "memory=device",
+        "memory=device,kernels=every=10",
         options);
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     EXPECT_EQ(options.mode, CaptureOptions::Mode::Pipeline);
@@ -78,6 +78,7 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     EXPECT_EQ(options.step_name, "iter");
     EXPECT_TRUE(options.checks);
     EXPECT_TRUE(options.memory);
+    EXPECT_EQ(options.kernels_every, 10);
     EXPECT_EQ(options.checks_margin, 0.25);
     EXPECT_EQ(options.checks_cost, 0.02);
     EXPECT_EQ(options.checks_memory, std::int64_t{1} << 20);
@@ -89,9 +90,9 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
 }
 
 TEST(CaptureOptions, SaysWhatItDoesNotUnderstand) {
-    for (const char* text :
-         {"mode=fast", "record=gpu", "steps=20-10", "steps=a", "steps=-3", "size=2GB", "size=-1", "duration=30",
-          "buffer=0", "flush=1us", "memory=all", "colour=red", "pipeline", "size=9223372036854775807GiB"}) {
+    for (const char* text : {"mode=fast", "record=gpu", "steps=20-10", "steps=a", "steps=-3", "size=2GB", "size=-1",
+                             "duration=30", "buffer=0", "flush=1us", "kernels=10", "kernels=every=0", "kernels=every=x",
+                             "memory=all", "colour=red", "pipeline", "size=9223372036854775807GiB"}) {
         CaptureOptions options;
         const Status parsed = parseCaptureOptions(text, options);
         ASSERT_FALSE(parsed.ok()) << text;
