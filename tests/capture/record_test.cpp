@@ -413,6 +413,8 @@ TEST_F(Record, ChecksItsOptionsBeforeTheJobStarts) {
     EXPECT_EQ(wrong.out, "");
     EXPECT_THAT(wrong.err, HasSubstr("9-3"));
     EXPECT_EQ(record("exit", {"--memory", "--record", "nvtx+nccl"}).exit_code, 2) << "memory comes from CUPTI";
+    EXPECT_EQ(record("exit", {"--kernels", "every=5", "--record", "nvtx+nccl"}).exit_code, 2) << "as do kernels";
+    EXPECT_EQ(record("exit", {"--kernels", "5"}).exit_code, 2);
 }
 
 TEST_F(Record, EnvSaysWhatALauncherMustSet) {
@@ -423,6 +425,8 @@ TEST_F(Record, EnvSaysWhatALauncherMustSet) {
     EXPECT_EQ(variables["NVTX_INJECTION64_PATH"], variables["NCCL_PROFILER_PLUGIN"]);
     EXPECT_FALSE(variables.contains("CUDA_INJECTION64_PATH"));
     EXPECT_EQ(runProgram({"env", "--out", dir(), "--memory", "--json"}).json()["BUBBLESCOPE_CAPTURE"], "memory=device");
+    EXPECT_EQ(runProgram({"env", "--out", dir(), "--kernels", "every=5", "--json"}).json()["BUBBLESCOPE_CAPTURE"],
+              "kernels=every=5");
     const ProgramResult shell = runProgram({"env", "--out", dir()});
     EXPECT_THAT(shell.out, HasSubstr("export CUDA_INJECTION64_PATH='"));
 }
