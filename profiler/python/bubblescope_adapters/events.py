@@ -127,6 +127,20 @@ def release_cupti(tool):
     _release_cupti(tool.encode())
 
 
+FlightState = getattr(_module, "FlightState", object)  # base of exchanges.InFlight
+
+
+def native_range(kind, *args):
+    """A range around a function that runs without Python code and passes the arguments unchanged: `kind` is the name of a
+    function of the native module. None if the module cannot make it, as with other Python implementations."""
+    if not hasattr(_module, "StepState"):
+        return None
+    try:
+        return getattr(_module, kind)(*args)
+    except TypeError:  # before Python 3.11, a function that is not written in Python
+        return None
+
+
 class Steps(getattr(_module, "StepState", object)):
     """Steps of a process. Ops are written only within a step, and only once: if one framework calls another, only the outer
     framework writes."""
@@ -252,9 +266,7 @@ def range_around(name_of):
 def stage_range(letter, other="", choice=None, position=0):
     """For Changes.replace(): writes calls of a stage's method as ranges such as b"2F3", from the attribute stage_index of
     the stage and the micro-batch, which is the first argument. If the argument `choice`, which may also be passed at
-    `position`, is false, the letter is `other`. A native range runs without Python code and passes the arguments
-    unchanged."""
-    native = getattr(_module, "stage_range", None) if hasattr(_module, "StepState") else None
+    `position`, is false, the letter is `other`."""
 
     def name_of(stage, chunk, *rest, **more):
         steps.end_sends()
@@ -262,9 +274,8 @@ def stage_range(letter, other="", choice=None, position=0):
         return names["%d" + (other if is_other else letter) + "%d", stage.stage_index, chunk]
 
     def make(function):
-        if native is not None:
-            return native(function, steps, "stage_index", letter, other or letter, choice, position)
-        return range_around(name_of)(function)
+        native = native_range("stage_range", function, steps, "stage_index", letter, other or letter, choice, position)
+        return range_around(name_of)(function) if native is None else native
 
     return make
 

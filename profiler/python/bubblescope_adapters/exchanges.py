@@ -22,7 +22,7 @@ def _bytes(tensors):
     return int(tensors.size) * tensors.element_size() if size is None else size
 
 
-class InFlight:
+class InFlight(events.FlightState):
     """Transfers in progress in the current step."""
 
     def __init__(self):
@@ -37,7 +37,7 @@ class InFlight:
         """`forward` and `backward` list (micro-batch, chunk) of this rank's ops in the order of the
         schedule."""
         self.rank, self.size = rank, size
-        self.outputs = {}
+        self.outputs.clear()
         self.last = size * chunks - 1
         self._receives_forward = self._behind(forward, 0)
         self._receives_backward = self._behind(backward, self.last)

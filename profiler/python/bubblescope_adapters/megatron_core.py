@@ -82,6 +82,10 @@ def _backward_op(_, output_tensor, *__, **___):
 
 
 def _forward(function):
+    native = events.native_range("forward_range", function, steps, pipeline, pipeline.outputs, _keep_loss)
+    if native is not None:
+        return native
+
     def call(*args, **kwargs):
         label = _label_of_forward(*args, **kwargs)
         if not steps.active or steps.inside or label is None:
@@ -109,6 +113,10 @@ def _keep_loss(output, tokens):
 
 
 def _backward(function):
+    native = events.native_range("backward_range", function, steps, pipeline.outputs)
+    if native is not None:
+        return native
+
     def call(input_tensor, output_tensor, *args, **kwargs):
         label = pipeline.outputs.pop(id(first(output_tensor)), None) if steps.active else None
         if label is None or steps.inside:
