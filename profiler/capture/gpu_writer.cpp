@@ -34,10 +34,15 @@ constexpr TimeNs kPatience{std::chrono::seconds(2)};
 
 } // namespace
 
-Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream) {
-    const auto known = rows_.find({kind, device, stream});
+Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream, std::uint32_t context) {
+    const auto known = rows_.find({kind, device, stream, context});
     if (known != rows_.end()) return known->second;
-    const std::string of_stream = "GPU " + std::to_string(device) + ", stream " + std::to_string(stream);
+    std::string of_stream = "GPU " + std::to_string(device) + ", stream " + std::to_string(stream);
+    const auto other = rows_.lower_bound({kind, device, stream, 0});
+    if (other != rows_.end() &&
+        std::tuple(kind, device, stream) ==
+            std::tuple(std::get<0>(other->first), std::get<1>(other->first), std::get<2>(other->first)))
+        of_stream += " of context " + std::to_string(context);
     std::string name;
     std::int32_t order = kGpuOrder + static_cast<std::int32_t>(device);
     switch (kind) {
@@ -52,7 +57,7 @@ Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream) {
         order = kCallsOrder + 1;
         break;
     }
-    return rows_.try_emplace({kind, device, stream}, std::move(name), order).first->second;
+    return rows_.try_emplace({kind, device, stream, context}, std::move(name), order).first->second;
 }
 
 void GpuWriter::add(Lanes& row, const cupti::OwnedActivity& given, const OwnedArgs& args) {
@@ -75,7 +80,7 @@ void GpuWriter::addWork(const cupti::OwnedActivity& given) {
         args.push_back({"block", shape(work.block)});
     }
     ++counts_.gpu_work;
-    add(row(Row::Stream, work.device, work.stream), given, args);
+    add(row(Row::Stream, work.device, work.stream, work.context), given, args);
 }
 
 void GpuWriter::addCall(const cupti::OwnedActivity& given) {
@@ -159,7 +164,7 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     case Kind::Synchronization: {
         const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // maximum: the whole device
         const OwnedArgs args{{"correlation", std::int64_t{activity.correlation}}};
-        return add(row(Row::Synchronization, activity.device, stream), given, args);
+        return add(row(Row::Synchronization, activity.device, stream, activity.context), given, args);
     }
     case Kind::Overhead: return add(row(Row::Overhead, 0, 0), given, {});
     case Kind::Device: return tellDevice(given);

@@ -38,9 +38,10 @@ public:
 
 private:
     enum class Row : std::uint8_t { Stream, Synchronization, Calls, Overhead };
-    using RowKey = std::tuple<Row, std::uint32_t, std::uint32_t>;
+    using RowKey = std::tuple<Row, std::uint32_t, std::uint32_t, std::uint32_t>; ///< device, stream, context
 
-    Lanes& row(Row kind, std::uint32_t device, std::uint32_t stream);
+    /// Numbers of streams repeat between the contexts of a device; `context` is 0 for rows that are not streams.
+    Lanes& row(Row kind, std::uint32_t device, std::uint32_t stream, std::uint32_t context = 0);
     void add(Lanes& row, const cupti::OwnedActivity& given, const OwnedArgs& args);
     void addWork(const cupti::OwnedActivity& given);
     void addCall(const cupti::OwnedActivity& given);

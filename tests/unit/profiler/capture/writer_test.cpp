@@ -327,6 +327,24 @@ TEST_F(CaptureWriterTest, WritesTheDevicesWorkAsReadersKnowIt) {
     }
 }
 
+// The default streams of two contexts have the same number; their kernels may run at the same time.
+TEST_F(CaptureWriterTest, StreamsOfTwoContextsHaveRowsOfTheirOwn) {
+    open();
+    std::vector<cupti::OwnedActivity> work;
+    for (std::uint32_t i = 0; i < 6; ++i) {
+        work.push_back({activity(cupti::Activity::Kind::Kernel, 100 + 10 * i, 115 + 10 * i, i + 1), "k"});
+        work.back().activity.context = 1 + i % 2;
+    }
+    writer_->take(work);
+    const auto trace = finished();
+    std::map<std::string, SliceId> rows;
+    for (const Track& track : trace->tracks()) {
+        if (track.first_slice != track.end_slice)
+            rows[std::string(trace->text(track.thread_name))] += track.end_slice - track.first_slice;
+    }
+    EXPECT_EQ(rows, (std::map<std::string, SliceId>{{"GPU 0, stream 7", 3}, {"GPU 0, stream 7 of context 2", 3}}));
+}
+
 TEST_F(CaptureWriterTest, PipelineModeKeepsAnOpsFirstAndLastKernel) {
     CaptureOptions options;
     options.mode = CaptureOptions::Mode::Pipeline;
