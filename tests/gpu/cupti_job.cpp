@@ -81,6 +81,7 @@ void train(bubblescope::test::CuptiObserver& cupti, void* capture) {
     const MonotonicClock clock;
     std::this_thread::sleep_for(kStep);
     TimeNs device = clock.now();
+    cupti.idleAt(device);
     for (int step = 0; step < 9; ++step) {
         const auto end = std::chrono::steady_clock::now() + kStep;
         mark(("step " + std::to_string(step)).c_str());
@@ -90,7 +91,6 @@ void train(bubblescope::test::CuptiObserver& cupti, void* capture) {
                 DeviceObserver::Work work;
                 work.name = "gemm";
                 work.call = cupti.called(work.kind, false);
-                cupti.idleAt(clock.now());
                 work.begin = std::max(device, clock.now());
                 work.end = device = work.begin + TimeNs{std::chrono::milliseconds(2)};
                 cupti.ran(work);
