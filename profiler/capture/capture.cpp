@@ -281,8 +281,7 @@ void Capture::startCuda() noexcept {
 
 void Capture::releaseCupti(std::string_view tool) noexcept {
     try {
-        static std::atomic<bool> released{false};
-        if (!options_.cuda || released.exchange(true)) return;
+        if (!options_.cuda || cupti_released_.exchange(true)) return;
         cupti_taken_ = true;
         cupti::Collector* const gpu = gpu_.load();
         const bool was_on = gpu != nullptr && gpu->isOn();
@@ -321,7 +320,8 @@ void Capture::switchKernels(CaptureWriter& writer, TimeNs now) {
     KernelSteps* const steps = writer.kernelSteps();
     cupti::Collector* const gpu = gpu_.load();
     if (steps == nullptr || gpu == nullptr) return;
-    if (!gpu->isOn()) return steps->setOn(false, now);
+    if (cupti_released_) return steps->setOn(false, now);
+    if (!gpu->isOn()) return; // the process ends
     const bool wanted = steps->wanted();
     gpu->record(wanted);
     if (wanted != steps->isOn()) steps->setOn(wanted, readSystemClock(CLOCK_MONOTONIC));

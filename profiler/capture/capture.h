@@ -93,6 +93,7 @@ private:
 
     std::atomic<cupti::Collector*> gpu_{nullptr}; ///< never deleted
     std::atomic<bool> cupti_taken_{false};        ///< true if we use CUPTI, or have left it to another tool
+    std::atomic<bool> cupti_released_{false};     ///< true if we have left it
 
     enum class ThreadState : int { None, Runs, Ended };
     std::atomic<ThreadState> thread_{ThreadState::None};
