@@ -19,6 +19,7 @@ namespace bubblescope::profiler {
 namespace {
 
 constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< interval for partly filled buffers
+constexpr TimeNs kLastKernels{std::chrono::seconds(1)};          ///< in which the device completes what was launched
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
 constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< delay after a failed write
 constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< longest delay of the job's exit
@@ -315,11 +316,13 @@ void Capture::flushGpu(TimeNs now) {
     gpu->flush();
 }
 
-/// Switches CUPTI on and off if kernels are recorded only in some steps.
+/// Switches CUPTI on and off if kernels are recorded only in some steps, and off when nothing more will be recorded.
 void Capture::switchKernels(CaptureWriter& writer, TimeNs now) {
     KernelSteps* const steps = writer.kernelSteps();
     cupti::Collector* const gpu = gpu_.load();
-    if (steps == nullptr || gpu == nullptr) return;
+    if (gpu == nullptr) return;
+    if (writer.isOver(now - kLastKernels)) return gpu->record(false);
+    if (steps == nullptr) return;
     if (cupti_released_) return steps->setOn(false, now);
     if (!gpu->isOn()) return; // the process ends
     const bool wanted = steps->wanted();

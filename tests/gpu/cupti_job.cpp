@@ -3,6 +3,7 @@
 //   cupti_job record LIBRARY FOLDER   a job that is recorded, whose main() returns
 //   cupti_job memory LIBRARY FOLDER   the same, with the memory of two devices
 //   cupti_job steps LIBRARY FOLDER    a job of nine steps that is recorded with kernels in every fourth
+//   cupti_job window LIBRARY FOLDER   a job of twelve steps, of which the first two are recorded
 //   cupti_job profile LIBRARY FOLDER  the same, but a profiler of the job's own takes CUPTI over in the middle
 
 #include "profiler/kernels/kernel_recorder.h"
@@ -72,8 +73,8 @@ void allocate(bubblescope::test::CuptiObserver& cupti) {
         change(&what);
 }
 
-/// Nine steps of 150 ms. The host names four ops in each and launches three kernels of 2 ms in each op.
-void train(bubblescope::test::CuptiObserver& cupti, void* capture) {
+/// Steps of 150 ms. The host names four ops in each and launches three kernels of 2 ms in each op.
+void train(bubblescope::test::CuptiObserver& cupti, void* capture, int steps) {
     const auto mark = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_mark"));
     const auto push = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_push"));
     const auto pop = reinterpret_cast<void (*)()>(::dlsym(capture, "bubblescope_pop"));
@@ -82,7 +83,7 @@ void train(bubblescope::test::CuptiObserver& cupti, void* capture) {
     std::this_thread::sleep_for(kStep);
     TimeNs device = clock.now();
     cupti.idleAt(device);
-    for (int step = 0; step < 9; ++step) {
+    for (int step = 0; step < steps; ++step) {
         const auto end = std::chrono::steady_clock::now() + kStep;
         mark(("step " + std::to_string(step)).c_str());
         for (const char* op : {"0F0", "0F1", "0B0", "0B1"}) {
@@ -134,6 +135,7 @@ int endRecorded(const char* library, const char* folder, std::string_view how) {
     ::setenv("BUBBLESCOPE_CAPTURE_DIR", folder, 1);
     if (how == "memory") ::setenv("BUBBLESCOPE_CAPTURE", "memory=device", 1);
     if (how == "steps") ::setenv("BUBBLESCOPE_CAPTURE", "kernels=every=4,flush=5ms", 1);
+    if (how == "window") ::setenv("BUBBLESCOPE_CAPTURE", "steps=0-1,flush=5ms", 1);
     bubblescope::test::CuptiObserver cupti(BUBBLESCOPE_STAND_IN);
     void* const capture = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (capture == nullptr) {
@@ -143,8 +145,8 @@ int endRecorded(const char* library, const char* folder, std::string_view how) {
     // The driver calls this in cuInit().
     const auto initialise = reinterpret_cast<int (*)()>(::dlsym(capture, "InitializeInjection"));
     if (initialise == nullptr || initialise() == 0) return 1;
-    if (how == "steps") {
-        train(cupti, capture);
+    if (how == "steps" || how == "window") {
+        train(cupti, capture, how == "steps" ? 9 : 12);
         return 0;
     }
     work(cupti);
@@ -164,7 +166,7 @@ int main(int argc, char** argv) {
     using namespace bubblescope::runtime::test;
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc == 3) return endInTheMiddle(argv[2]);
-    if ((what == "record" || what == "memory" || what == "steps" || what == "profile") && argc == 4)
+    if ((what == "record" || what == "memory" || what == "steps" || what == "window" || what == "profile") && argc == 4)
         return endRecorded(argv[2], argv[3], what);
     return 2;
 }

@@ -426,6 +426,14 @@ TEST(CuptiRun, OnlyStepsWithKernelsAreAnalysed) {
     EXPECT_LT(device.times.idle(), TimeNs{std::chrono::milliseconds(100)}) << "steps without kernels are not idle time";
 }
 
+TEST(CuptiRun, CuptiIsSwitchedOffAfterTheRecordedSteps) {
+    const bubblescope::test::ScratchFolder folder;
+    const auto trace = traceLeftBy("window '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces");
+    ASSERT_NE(trace, nullptr);
+    EXPECT_EQ(total(workIn(*trace)), 2 * 12);
+    EXPECT_LT(told(*trace, "capture totals", "outside_window"), 10 * 12 * 2) << "not to the end of the job";
+}
+
 TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {
     const bubblescope::test::ScratchFolder folder;
     EXPECT_EQ(kernelsLeftBy("profile '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
