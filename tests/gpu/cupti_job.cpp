@@ -3,7 +3,7 @@
 //   cupti_job record LIBRARY FOLDER   a job that is recorded, whose main() returns
 //   cupti_job memory LIBRARY FOLDER   the same, with the memory of two devices
 //   cupti_job steps LIBRARY FOLDER    a job of nine steps that is recorded with kernels in every fourth
-//   cupti_job window LIBRARY FOLDER   a job of twelve steps, of which the first two are recorded
+//   cupti_job window LIBRARY FOLDER   a job of twelve steps whose first two are recorded
 //   cupti_job profile LIBRARY FOLDER  the same, but a profiler of the job's own takes CUPTI over in the middle
 
 #include "profiler/kernels/kernel_recorder.h"
