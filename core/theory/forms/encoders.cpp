@@ -8,7 +8,8 @@
 // leave the trunk together with those for the longer encoder. It thus delays nothing, and every rank idles for
 // (P−1)·(t_f+t_b). Its first backward starts when the gradient has passed the P−d−1−δ stages after it, and its warm-up
 // of P−d−1 forwards has filled the pipeline until then. Hence, as in one_f_one_b.cpp, (P−d−1−δ)·t_b before the steady
-// part and (P−d−1)·t_f after it. After its last backward, it waits until the longer encoder has ended: (d+δ)·t_b.
+// part and (P−d−1)·t_f after it. Its backwards end δ·t_b before those of the longer encoder. Nothing waits for them, so
+// on the consolidated timeline the cool-down is as late as the longer encoder's, and that time lies before it.
 //
 // With latency, the turns between forward and backward on the longest path cost what they cost in a chain (latency.h).
 //
@@ -40,12 +41,14 @@ Result<ClosedForm> equalEncoderForm(const Schedule& schedule, const CostModel& c
         const int d = pathPlace(schedule.placement, s);
         const int own = s < encoders.first ? encoders.first : encoders.second;
         const int less = s < encoders.ranks() ? encoders.depth() - own : 0;
-        std::vector<PositionTerm> terms{
-            {Position::BeforeWarmup, free ? "d·t_f" : "d·(t_f+c)", d * (t.forward + c)},
-            {Position::AfterCooldown, free ? "(d+δ)·t_b" : "(d+δ)·(t_b+c)", (d + less) * (t.backward + c)}};
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, free ? "d·t_f" : "d·(t_f+c)", d * (t.forward + c)},
+                                        {Position::AfterCooldown, free ? "d·t_b" : "d·(t_b+c)", d * (t.backward + c)}};
         if (free) {
-            terms.push_back({Position::WarmupToSteady, "(P−d−1−δ)·t_b", (length - d - 1 - less) * t.backward});
-            terms.push_back({Position::SteadyToCooldown, "(P−d−1)·t_f", (length - d - 1) * t.forward});
+            const int below = length - d - 1;
+            terms.push_back(
+                {Position::WarmupToSteady, less > 0 ? "(P−d−1−δ)·t_b" : "(P−d−1)·t_b", (below - less) * t.backward});
+            terms.push_back({Position::SteadyToCooldown, less > 0 ? "(P−d−1)·t_f + δ·t_b" : "(P−d−1)·t_f",
+                             below * t.forward + less * t.backward});
         }
         form.addRank(s, std::move(terms));
     }
