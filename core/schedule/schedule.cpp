@@ -88,7 +88,11 @@ std::string sizesText(int pp, int microbatches, int vpp) {
 }
 
 std::string sizesText(const Schedule& schedule) {
-    return sizesText(schedule.pp, schedule.microbatches, schedule.vpp);
+    const std::string sizes = sizesText(schedule.pp, schedule.microbatches, schedule.vpp);
+    const Encoders encoders = encodersOf(schedule.placement);
+    if (encoders.ranks() == 0) return sizes;
+    return fmt::format("{}, encoders {}{}", sizes, encoders.first,
+                       encoders.second > 0 ? fmt::format("+{}", encoders.second) : std::string());
 }
 
 std::string scheduleTitle(const Schedule& schedule) {
