@@ -5,6 +5,7 @@
 #include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
 #include "core/recognise/dispatch_match.h"
+#include "core/recognise/encoders.h"
 #include "core/recognise/ended_processes.h"
 #include "core/recognise/extractors.h"
 #include "core/recognise/infer_chunks.h"
@@ -308,8 +309,22 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
                       "correct the sizes, or omit the schedule to have it detected");
 }
 
+/// Places the stages of encoders, as stated by the user or as the order shows; traces number only ranks.
+void placeEncoders(std::vector<StepTimeline>& steps, const LoadOptions& options) {
+    const StepTimeline& first = steps.front();
+    if (first.placement != Placement::Loop || first.vpp != 1) return;
+    Encoders encoders;
+    if (options.family) encoders = options.family->encoders;
+    if (options.schedule) encoders = encodersOf(options.schedule->placement);
+    if (!options.family && !options.schedule) encoders = shownEncoders(first);
+    if (encoders.ranks() >= first.pp) return; // findSchedule() reports it
+    for (StepTimeline& step : steps)
+        step.placement = encoderPlacement(encoders);
+}
+
 /// Compares the observed order with the given schedule, or with all known ones.
 Status findSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
+    placeEncoders(run.steps, options);
     Schedule observed = observedOrder(run.steps.front());
     const std::int64_t others = countOtherOrders(run.steps, observed, log);
     BUBBLESCOPE_ASSIGN(const std::optional<Schedule> given, givenSchedule(options, observed, where));

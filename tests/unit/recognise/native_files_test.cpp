@@ -1,3 +1,4 @@
+#include "core/families/registry.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -103,6 +105,60 @@ TEST_F(NativeFiles, ComeBackAsTheyWereWritten) {
     ASSERT_EQ(run.value().steps.size(), steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i)
         expectSame(steps[i], run.value().steps[i]);
+}
+
+Schedule withEncoders(Encoders encoders, int trunk) {
+    ScheduleSpec spec{"1f1b", "", encoders.ranks() + trunk, 12};
+    spec.encoders = encoders;
+    return makeSchedule(spec).value();
+}
+
+StepTimeline simulatedStep(const Schedule& schedule) {
+    CostModel costs;
+    costs.times.forward = TimeNs{1000};
+    costs.times.backward = TimeNs{2000};
+    costs.comm = TimeNs{100};
+    return simulate(schedule, costs).value();
+}
+
+TEST_F(NativeFiles, KeepEncodersAndTheirTransfers) {
+    for (const Encoders encoders : {Encoders{2, 0}, Encoders{2, 1}, Encoders{1, 2}}) {
+        const Schedule schedule = withEncoders(encoders, 3);
+        const StepTimeline step = simulatedStep(schedule);
+        ASSERT_TRUE(
+            perfetto::writeTimeline(folder_.path() / "run.pftrace", test::infoOf(schedule), std::span(&step, 1)).ok());
+        const auto run = load();
+        ASSERT_TRUE(run.ok()) << run.error().text();
+        EXPECT_TRUE(run.value().problems.empty());
+        EXPECT_EQ(run.value().schedule.name, "1f1b");
+        EXPECT_EQ(encodersOf(run.value().schedule.placement), encoders);
+        EXPECT_FALSE(run.value().departure.has_value());
+        ASSERT_EQ(run.value().steps.size(), 1U);
+        expectSame(step, run.value().steps.front());
+    }
+}
+
+/// As in a trace of a framework, which states neither the placement nor the stages of transfers.
+TEST_F(NativeFiles, ShowTwoEncodersByTheirOrder) {
+    for (const Encoders encoders : {Encoders{2, 1}, Encoders{1, 2}, Encoders{2, 2}, Encoders{1, 1}, Encoders{3, 1}}) {
+        for (int trunk = 1; trunk <= 3; ++trunk) {
+            const Schedule schedule = withEncoders(encoders, trunk);
+            StepTimeline step = simulatedStep(schedule);
+            for (auto& spans : step.comm)
+                spans.clear();
+            RunInfo info = test::infoOf(schedule);
+            info.placement = Placement::Loop;
+            ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "run.pftrace", info, std::span(&step, 1)).ok());
+            const auto run = load();
+            ASSERT_TRUE(run.ok()) << run.error().text();
+            EXPECT_EQ(encodersOf(run.value().schedule.placement), encoders) << trunk;
+            EXPECT_FALSE(run.value().departure.has_value());
+        }
+    }
+    const Schedule chain = test::scheduleOf("1f1b", 4, 12, 1);
+    const StepTimeline step = simulatedStep(chain);
+    ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "run.pftrace", test::infoOf(chain), std::span(&step, 1)).ok());
+    EXPECT_EQ(load().value().schedule.placement, Placement::Loop);
 }
 
 /// For the first bytes of a file, plain or packed, or of one file per rank.
