@@ -201,6 +201,7 @@ Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) 
     const std::int64_t microbatches = std::max(layout.microbatches, info.microbatches);
     const std::int64_t vpp = std::max(layout.vpp, info.vpp);
     if (microbatches > kMaxSlots || vpp > kMaxParts || vpp % routes(info.placement) != 0 ||
+        !StageWays::encodersFit(info.placement, layout.pp, static_cast<int>(vpp)) ||
         microbatches * vpp > kMaxSlots / layout.slices / layout.pp) {
         return inputError(where, fmt::format("impossible run settings: {} micro-batches, {} chunks, {} placement",
                                              info.microbatches, info.vpp, placementName(info.placement)));

@@ -6,6 +6,7 @@
 #include "core/schedule/action_cell.h"
 #include "core/schedule/action_check.h"
 #include "core/schedule/dependency.h"
+#include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -142,6 +143,12 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
         return inputError(where,
                           fmt::format("vpp is {}, but placement \"{}\" is for two pipelines", schedule.vpp, placement),
                           "use an even number of chunks per rank, with the even chunks for the first pipeline");
+    }
+    if (!StageWays::encodersFit(schedule.placement, schedule.pp, schedule.vpp)) {
+        return inputError(where,
+                          fmt::format("placement \"{}\" does not fit {} ranks with {} chunks each", placement,
+                                      schedule.pp, schedule.vpp),
+                          "encoders need one chunk per rank and leave at least one rank for the trunk");
     }
     BUBBLESCOPE_TRY(checkSizes(schedule, last_slice + 1, where));
     return schedule;

@@ -24,6 +24,11 @@ public:
     StageWays(Placement placement, int pp, int vpp, int copies);
 
     [[nodiscard]] static bool copiesFit(Placement placement, int pp, int vpp, int copies);
+    /// True if the encoders of a placement, if any, leave ranks for the trunk and have one chunk per rank.
+    [[nodiscard]] static bool encodersFit(Placement placement, int pp, int vpp) {
+        const int ranks = encodersOf(placement).ranks();
+        return ranks == 0 || (ranks < pp && vpp == 1);
+    }
     /// Determines the copies from the ops; see secondCopies(). The sizes must be positive. O(ops).
     [[nodiscard]] static StageWays of(const Schedule& schedule);
 

@@ -203,6 +203,9 @@ TEST(EncoderPipelines, SurviveFiles) {
 }
 
 TEST(EncoderPipelines, RejectWrongSizes) {
+    Schedule wide = makeSchedule(specOf({2, 1}, 1, 4)).value();
+    wide.placement = encoderPlacement({2, 2});
+    EXPECT_FALSE(scheduleFromJson(scheduleToJson(wide), "test").ok());
     EXPECT_FALSE(makeSchedule(specOf({2, 1}, 0, 4)).ok());
     EXPECT_FALSE(makeSchedule(specOf({0, 2}, 3, 4)).ok());
     Schedule schedule = makeSchedule(specOf({2, 1}, 1, 4)).value();
