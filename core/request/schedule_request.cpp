@@ -264,7 +264,8 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
 
 bool ScheduleRequest::timed() const {
     return forward || backward || input_grad || weight_grad || overlapped || all_reduce || !stage_times.empty() ||
-           !op_costs.empty() || !op_times.empty() || spec.comm > TimeNs{0} || spec.loss > TimeNs{0};
+           !op_costs.empty() || !op_times.empty() || spec.comm > TimeNs{0} || spec.loss > TimeNs{0} ||
+           encoder_forward[0] || encoder_forward[1];
 }
 
 Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {
