@@ -8,6 +8,7 @@
 #include "core/graph/step_replay.h"
 #include "core/graph/validate.h"
 #include "core/schedule/schedule_files.h"
+#include "core/theory/closed_form.h"
 #include "core/timeline/transfers.h"
 #include "tests/property/form_check.h"
 
@@ -17,6 +18,7 @@
 #include <map>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -102,6 +104,34 @@ TEST(EncoderForms, BoundElsewhere) {
         costs.stages.front().backward = TimeNs{60};
         EXPECT_EQ(checkForm(schedule.value(), costs).kind, FormKind::LowerBound);
     });
+}
+
+/// The bound is attained if each module has equal stages whose times are in the same proportion.
+TEST(EncoderForms, BoundIsAttainedByEqualModules) {
+    int compared = 0;
+    eachSize([&](Encoders encoders, int trunk) {
+        for (const int m : {1, 2, 3, 5, 8, 13}) {
+            const auto schedule = makeSchedule(specOf(encoders, trunk, m));
+            ASSERT_TRUE(schedule.ok());
+            for (const test::Ratio ratio : test::kRatios) {
+                for (const auto& [first, second] : {std::pair(2, 5), {8, 2}, {15, 3}, {9, 20}, {20, 20}}) {
+                    CostModel costs;
+                    for (int s = 0; s < schedule.value().pp; ++s) {
+                        const int factor = s < encoders.first ? first : s < encoders.ranks() ? second : 10;
+                        costs.stages.push_back(test::wholeTimes({factor * ratio.forward, factor * ratio.backward}));
+                    }
+                    const auto form = closedForm(schedule.value(), costs);
+                    const auto step = simulate(schedule.value(), costs);
+                    ASSERT_TRUE(form.ok() && step.ok());
+                    EXPECT_EQ(form.value().makespan, step.value().wall())
+                        << schedule.value().pp << ' ' << encoders.first << ' ' << encoders.second << " m=" << m << ' '
+                        << first << ' ' << second;
+                    ++compared;
+                }
+            }
+        }
+    });
+    EXPECT_EQ(compared, 100 * 6 * 4 * 5);
 }
 
 /// Ends of all ops, from the definition: repeated until nothing changes.
