@@ -257,8 +257,13 @@ private:
         recorder_.op(rank, graph_.op(index), start, end);
         if (start == free || !graph_.receives(index)) return;
         const OpIndex joined = graph_.joins() ? graph_.joinedInput(index) : kNoOp;
-        const OpIndex latest = joined != kNoOp && times_[joined] == start ? joined : graph_.producers(index).stage;
-        recorder_.wait(rank, inputOf(graph_, index), graph_.rank(latest), free, start);
+        Transfer input = inputOf(graph_, index);
+        OpIndex latest = graph_.producers(index).stage;
+        if (joined != kNoOp && times_[joined] == start) {
+            latest = joined;
+            input.stage.value = graph_.rankCount(); // as transferStages() defines it, with one stage per rank
+        }
+        recorder_.wait(rank, input, graph_.rank(latest), free, start);
     }
 
     const CostTable& costs_;
