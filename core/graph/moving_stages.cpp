@@ -18,7 +18,8 @@ constexpr std::int64_t kMaxOps = 50'000'000;
 
 Status checkSizes(const MovingStages& stages) {
     if (stages.pp < 1 || stages.microbatches < 1 || stages.forward_stages < 1 || stages.backward_stages < 1)
-        return usageError("ranks, micro-batches and stages must be at least 1");
+        return usageError("ranks, micro-batches and stages must be at least 1",
+                          fmt::format("specify {} and {}", Field("pp").is("P"), Field("microbatches").is("M")));
     if (std::int64_t{stages.positions()} * stages.microbatches > kMaxOps)
         return usageError(
             fmt::format("{} ops do not fit into memory", std::int64_t{stages.positions()} * stages.microbatches),

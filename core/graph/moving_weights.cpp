@@ -31,7 +31,8 @@ Rank firstRank(const MovingWeights& moving, int lane) {
 
 Status checkSizes(const MovingWeights& moving) {
     if (moving.pp < 1 || moving.microbatches < 1 || moving.nodes < 1)
-        return usageError("ranks, micro-batches and nodes must be at least 1");
+        return usageError("ranks, micro-batches and nodes must be at least 1",
+                          fmt::format("specify {} and {}", Field("pp").is("P"), Field("microbatches").is("M")));
     if (isRing(moving) && moving.nodes != 1)
         return usageError(fmt::format("{} does not distinguish nodes", weightPathName(moving.path)), "use tawpipe");
     if (moving.pp % moving.nodes != 0)
