@@ -87,13 +87,13 @@ DeviceTimes timesOf(std::span<const Work> work) {
     return times;
 }
 
-using Parts = std::vector<std::span<const Work>>;
+using WorkBySteps = std::vector<std::span<const Work>>;
 
 /// The work in each step whose kernels were recorded, because the device is not idle between these steps; all work if
 /// kernels were recorded in all steps. `work` must be sorted by start.
-Parts recordedParts(std::span<const Work> work, const SampledKernels& kernels) {
+WorkBySteps recordedParts(std::span<const Work> work, const SampledKernels& kernels) {
     if (!kernels.sampled) return {work};
-    Parts parts;
+    WorkBySteps parts;
     for (const Mark& step : kernels.steps) {
         const auto from = std::ranges::lower_bound(work, step.start, {}, &Work::start);
         const auto to = std::ranges::lower_bound(work, step.end, {}, &Work::start);
@@ -102,7 +102,7 @@ Parts recordedParts(std::span<const Work> work, const SampledKernels& kernels) {
     return parts;
 }
 
-DeviceTimes timesOf(const Parts& parts) {
+DeviceTimes timesOf(const WorkBySteps& parts) {
     DeviceTimes sum;
     for (const std::span<const Work> part : parts) {
         const DeviceTimes times = timesOf(part);
@@ -153,7 +153,7 @@ private:
 };
 
 /// Finds the idle times of a stream or a device; the work of each part must be sorted by start.
-IdleTimes idleOf(const Parts& parts, const LaunchOf& launch_of) {
+IdleTimes idleOf(const WorkBySteps& parts, const LaunchOf& launch_of) {
     IdleTimes idle;
     TimeNs ended{0};
     const auto add = [&](const Work& each) {
@@ -297,7 +297,7 @@ DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Wo
     device.name = deviceName(trace, key);
     device.first = work.front().start;
     device.last = std::ranges::max(work, {}, &Work::end).end;
-    const Parts parts = recordedParts(work, recorded);
+    const WorkBySteps parts = recordedParts(work, recorded);
     device.times = timesOf(parts);
     device.idle = idleOf(parts, launch_of);
     device.launches = launchesOf(work, launch_of);
@@ -314,7 +314,7 @@ DeviceSummary summarize(const Trace& trace, const DeviceKey& key, std::vector<Wo
         StreamSummary stream;
         stream.name = threadName(trace, trace.tracks()[track], "stream");
         stream.count = static_cast<std::int64_t>(of_stream.size());
-        const Parts in_stream = recordedParts(of_stream, recorded);
+        const WorkBySteps in_stream = recordedParts(of_stream, recorded);
         const DeviceTimes times = timesOf(in_stream);
         stream.busy = times.span() - times.idle();
         stream.idle = idleOf(in_stream, launch_of);
