@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-namespace bubblescope::profiler {
+namespace bubblescope::profiler::kernel_steps_test {
 namespace {
 
 using Kind = cupti::Activity::Kind;
@@ -145,4 +145,4 @@ TEST(KernelSteps, AProcessWithoutCuptiDoesNotApply) {
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::profiler::kernel_steps_test
