@@ -12,18 +12,18 @@ import os
 import threading
 import time
 
-from . import bubblescope_aadiff as aadiff
 from . import events
 from .check_budget import Budget, Waits
-from .layers import CannotRepeat, Kept, KeptGradients, Layer, difference, digest, digests, spare, split
+from .layers import Kept, KeptGradients, difference, digest, digests, spare
 from .neighbours import Neighbours
+from .rank_checks import RankChecks
+from .trial import CannotRepeat
 
 _TRIAL_STEPS = 16  # a layer is left out if its trial has found no bubble after this many steps
 _BACKWARD_TRIAL_STEPS = 4  # the same limit for backwards, from the end of the forwards' trials
 _SHORTEST = 100_000  # nanoseconds; minimum wait for a check
 _MEASURED_AGAIN = 32 # number of steps between measurements while all waits are too short
 _IDLE_STEPS = 32  # a rank stops checking after this many steps without a check
-_BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
 
 class _Worker(threading.Thread):
@@ -61,31 +61,15 @@ class _Worker(threading.Thread):
             self._end.release()
 
 
-class Pipeline:
-    """The properties of a rank and its schedule that checks require."""
-
-    def __init__(self, *, rank, pp, microbatches, order, stages, family=None, flavor=None, replica=0, dp=1,
-                 tensor_rank=0, tp=1):
-        """`order` is the order of all ranks in the format of schedule files. `stages` lists (number, module) of the rank's
-        stages."""
-        self.rank, self.pp, self.microbatches, self.order = rank, pp, microbatches, order
-        self.stages = sorted(stages, key=lambda stage: stage[0])
-        self.family, self.flavor = family or "1f1b", flavor
-        self.replica, self.dp, self.tensor_rank, self.tp = replica, dp, tensor_rank, tp
-
-
-class BubbleChecks:
+class BubbleChecks(RankChecks):
     def __init__(self, pipeline, margin, memory, cost, threads=1):
         """`cost` is the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack,
         the delays of all ranks add up, so each rank gets a part of the fraction. `threads` is the number of compute threads
         of the job."""
-        self._pipeline, self._margin, self._memory = pipeline, margin, memory
+        super().__init__(pipeline, margin, memory)
         self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
         self._spent = 0  # nanoseconds spent by the job's thread since the start of the step, without those counted by layers
         self._overrun = 0 # nanoseconds that the worker ran after the job's thread had continued
-        self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
-        self._layers = []  # layers of each chunk
-        self._session = None
         self._worker = None
         self._failed = False
         self._working = False  # true if the worker has an unfinished call
@@ -95,18 +79,14 @@ class BubbleChecks:
         self._process = os.getpid()
         self._steps = 0
         self._forwards_known = 0  # number of steps until all forwards have had their trial
-        self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops, per chunk
         self._chosen = []  # (kind, micro-batch, chunk, layer) whose data the step keeps
         self._planned = {}  # by (micro-batch, chunk): {layer: kinds}
         self._kept = {}  # (micro-batch, chunk, layer): Kept
         self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
         self._taken = []  # KeptGradients whose checks are finished or in progress
         self._fresh = []  # (kind, micro-batch, chunk, layer) not yet reported to the session
-        self._watched = []
-        self._ops = {}  # results of Session.prepared(), by op
         self._ran = []  # ops not yet reported to the session
         self.active = True # true if ops and waits are reported; false in steps without checks, to avoid overhead
-        self._stated = False
         self._in_session = False  # true if the step belongs to the session
         self._number = 0
         self._arrived = 0 # time when the next op's input arrived
@@ -114,60 +94,6 @@ class BubbleChecks:
         self._shortest = 0  # shortest duration of recent checks in nanoseconds; increases slowly
         self._wanted = set()  # (kind, micro-batch, chunk, layer) with kept data and without a check so far
         self._idle = 1  # number of session steps since the last planned check
-        self._find_layers()
-
-    def description(self):
-        """Properties of the checks that are required to read the capture."""
-        return ",".join(
-            "%d:%d" % (stage, len(layers)) for (stage, _), layers in zip(self._pipeline.stages, self._layers)
-        )
-
-    def _find_layers(self):
-        for stage, module in self._pipeline.stages:
-            layers = []
-            for number, (name, inner) in enumerate(split(module)):
-                try:
-                    layers.append(Layer(name, inner, stage, number))
-                except CannotRepeat as why:
-                    layers.append(None)
-                    self._leave_out(stage, number, name, why)
-            self._layers.append(layers)
-
-    @staticmethod
-    def _leave_out(stage, number, name, why, what=""):
-        events.message("%slayer %d of stage %d (%s) is not checked in bubbles: it %s" % (what, number, stage, name, why))
-
-    def _drop(self, layer, why):
-        self._layers[self._chunk_of[layer.stage]][layer.number] = None
-        self._leave_out(layer.stage, layer.number, layer.name, why)
-
-    def _refuse(self, layer, kind, why):
-        """Excludes a kind of op of the layer. Without its forward, the layer has no checks."""
-        if isinstance(why, Exception) and not isinstance(why, CannotRepeat):
-            why = "fails when it is run again (%s: %s)" % (type(why).__name__, why)
-        if self._layers[self._chunk_of[layer.stage]][layer.number] is not layer:
-            return
-        if kind == "F":
-            self._drop(layer, why)
-        elif layer.is_open(kind):
-            layer.left_out.add(kind)
-            self._leave_out(layer.stage, layer.number, layer.name, why, _BACKWARDS[kind])
-
-    def _refuse_untried(self, untried):
-        backwards = {}
-        for layer, kind in untried:
-            if kind == "F":
-                self._refuse(layer, kind, "does not fit into any free bubble for a trial")
-            else:
-                layer.left_out.add(kind)
-                backwards.setdefault((layer.stage, kind), []).append(layer.number)
-        for (stage, kind), numbers in sorted(backwards.items()):
-            events.message("%slayers %s of stage %d are not checked in bubbles: no bubble was free for a trial"
-                           % (_BACKWARDS[kind], ", ".join(str(number) for number in numbers), stage))
-
-    def _refuse_gradients(self, layer, why):
-        for kind in sorted(self._backwards[self._chunk_of[layer.stage]]):
-            self._refuse(layer, kind, why)
 
     # ---- Steps
 
@@ -210,11 +136,7 @@ class BubbleChecks:
     def _begin_in_session(self, number):
         self._in_session = self.active = True
         self._session.begin_step(number)
-        planned = {}
-        for op, layer in self._session.planned():
-            planned[op[0], op[1], op[2], layer] = op
-        if planned and not self._stated:
-            self._state_coverage(len(planned))
+        planned = self._planned_checks()
         self._idle = 0 if planned else self._idle + 1
         self._chosen = self._budget.choose(list(planned))
         self._wanted = set(self._chosen)
@@ -224,15 +146,6 @@ class BubbleChecks:
         for what, op in planned.items():
             if what not in self._wanted:
                 self._session.withdraw(op, what[3])
-
-    def _state_coverage(self, planned):
-        self._stated = True
-        units = self._session.counts()["units"]
-        layers = sum([layer is not None for of_chunk in self._layers for layer in of_chunk])
-        events.message(
-            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits fit up to %d checks per step"
-            % (self._pipeline.rank, units, layers, sum(map(len, self._layers)), planned)
-        )
 
     def end_step(self):
         begin = time.monotonic_ns()
@@ -292,17 +205,6 @@ class BubbleChecks:
         self._gradients.clear()
         del self._fresh[:]
 
-    def _untried(self):
-        """All (layer, kind) pairs that have had no trial yet."""
-        return [
-            (layer, kind)
-            for layers, backwards in zip(self._layers, self._backwards)
-            for layer in layers
-            if layer is not None
-            for kind in ["F"] + sorted(backwards)
-            if layer.is_open(kind)
-        ]
-
     def _prepare(self):
         """Opens the session as soon as each layer has had its trial."""
         untried = self._untried()
@@ -318,20 +220,7 @@ class BubbleChecks:
         self._refuse_untried(untried)
         spare.clear()  # frees the memory that trials needed
         self._neighbours.find()
-        of = self._pipeline
-        backwards = sorted(set().union(*self._backwards))
-        kept = [sum([layer.kept_bytes for layer in layers if layer is not None]) for layers in self._layers]
-        self._session = aadiff.Session(
-            of.family, flavor=of.flavor, rank=of.rank, pp=of.pp, microbatches=of.microbatches, vpp=len(of.stages),
-            order=of.order, layers=[len(layers) for layers in self._layers], kinds="F" + "".join(backwards),
-            margin=self._margin, kept_bytes=kept, room_bytes=self._memory, event=events.event_address(),
-            replica=of.replica, dp=of.dp, tensor_rank=of.tensor_rank, tp=of.tp, forward_again=True,
-        )
-        for chunk, layers in enumerate(self._layers):
-            for number, layer in enumerate(layers):
-                left_out = ["F"] + backwards if layer is None else sorted(layer.left_out)
-                if left_out:
-                    self._session.leave_out(chunk, number, "".join(left_out))
+        self._open_session()
 
     # ---- Ops
 
@@ -375,12 +264,6 @@ class BubbleChecks:
                 start, self._arrived = min(start, self._arrived), 0
             self._ran.append((self._op(kind, microbatch, chunk)[0], start, end))
 
-    def _op(self, kind, microbatch, chunk):
-        found = self._ops.get((kind, microbatch, chunk))
-        if found is None:
-            found = self._ops[kind, microbatch, chunk] = self._session.prepared(kind, microbatch, chunk)
-        return found
-
     def _arm(self, chunk, microbatch):
         if self._session is None:
             wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
@@ -409,20 +292,11 @@ class BubbleChecks:
             return set()  # one execution per step is enough
         return {kind for kind in self._backwards[chunk] if layer.is_open(kind)}
 
-    def _disarm(self):
-        for layer in self._watched:
-            layer.unwatch()
-        del self._watched[:]
-
     def _has_room(self, layer, kept):
         if self._memory is None:
             return True
         others = list(self._kept.values()) + [one for some in list(self._gradients.values()) for one in some.values()]
         return max(kept.bytes, layer.kept_bytes) + sum([one.bytes for one in others]) <= self._memory
-
-    @staticmethod
-    def _layers_kept(kept):
-        kept.layer.kept_bytes = max(kept.layer.kept_bytes, kept.bytes)
 
     def _keep(self, layer, key, kept):
         if isinstance(kept, Exception):
@@ -472,7 +346,7 @@ class BubbleChecks:
         finally:
             self._neighbours.waits(False)
 
-    def fill(self, wait):
+    def fill(self, wait, _=False):
         """Calls `wait`, which returns when the rank's data has arrived. Until then, the worker runs checks. An unfinished
         layer continues during the next op, unless both need random numbers."""
         self._until = begin = time.monotonic_ns()

@@ -82,15 +82,35 @@ class Budget:
         return what[0], what[2], what[3]
 
 
-class Waits:
-    """Estimates the length of a rank's wait at each place in a step, as a fraction of the shortest recent
-    wait."""
+class Lengths:
+    """Usable length of a bubble at each place of a step: a fraction of the shortest of the last eight. 0 if unknown."""
 
     _LAST, _FEWEST = 8, 4
     _USED = 0.8
 
     def __init__(self):
         self._lengths = {}
+
+    def add(self, place, length):
+        lengths = self._lengths.setdefault(place, [])
+        lengths.append(length)
+        del lengths[: -self._LAST]
+
+    def usable(self, place):
+        lengths = self._lengths.get(place, ())
+        return int(min(lengths) * self._USED) if len(lengths) >= self._FEWEST else 0
+
+    def longest(self):
+        """Longest usable length at any place, even after fewer steps."""
+        return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
+
+
+class Waits:
+    """Estimates the length of a rank's wait at each place in a step, as a fraction of the shortest recent
+    wait."""
+
+    def __init__(self):
+        self._lengths = Lengths()
         self._place = (0, 0)  # number of ops before the place, and number of waits since the last of them
         self._since = None
 
@@ -103,18 +123,42 @@ class Waits:
 
     def end(self, now):
         """Earliest expected end of the wait that starts now; `now` if unknown."""
-        lengths = self._lengths.get(self._place, ())
-        if self._since is None or len(lengths) < self._FEWEST:
-            return now
-        return self._since + int(min(lengths) * self._USED)
+        usable = 0 if self._since is None else self._lengths.usable(self._place)
+        return self._since + usable if usable else now
 
     def longest(self):
         """Longest usable wait at any place."""
-        return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
+        return self._lengths.longest()
 
     def over(self, now):
         if self._since is not None:
-            lengths = self._lengths.setdefault(self._place, [])
-            lengths.append(now - self._since)
-            del lengths[: -self._LAST]
+            self._lengths.add(self._place, now - self._since)
         self._place = self._place[0], self._place[1] + 1
+
+
+class Delays:
+    """Delays by checks, each measured as a pair: the length of a part of a step with checks, and of the same part of the
+    latest step without. A delay counts only if three of four pairs show one."""
+
+    _LAST, _FEWEST = 16, 8
+
+    def __init__(self):
+        self._without = {}
+        self._pairs = {}
+
+    def without(self, part, length):
+        self._without[part] = length
+
+    def with_checks(self, part, length):
+        if part in self._without:
+            pairs = self._pairs.setdefault(part, [])
+            pairs.append(length - self._without[part])
+            del pairs[: -self._LAST]
+
+    def of(self, part):
+        """Median delay; 0 if it is not certain."""
+        pairs = sorted(self._pairs.get(part, ()))
+        return pairs[len(pairs) // 2] if len(pairs) >= self._FEWEST and pairs[len(pairs) // 4] > 0 else 0
+
+    def forget(self, part):
+        self._pairs.pop(part, None)

@@ -66,17 +66,27 @@ class Checks:
         if self.running is not None:
             self._safely(self.running.end_step)
 
-    def fill(self, wait):
-        """Calls `wait`, during which the rank is idle."""
+    def fill(self, wait, sends=False):
+        """Calls `wait`, during which the rank is idle. `sends`: the call also begins sends."""
         running = self.running
         if running is None:
             return wait()
-        return running.fill(wait) if running.active else running.rest(wait)
+        return running.fill(wait, sends) if running.active else running.rest(wait)
 
     def _make(self, describe):
-        from .bubble_checks import BubbleChecks, Pipeline
+        from . import device
+        from .rank_checks import Pipeline
 
-        threads = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 1)()
-        made = BubbleChecks(Pipeline(**describe()), *self._settings, threads=threads)
+        pipeline = Pipeline(**describe())
+        chosen = device.choose([module for _, module in pipeline.stages])
+        if chosen.queues:
+            from .device_checks import DeviceChecks
+
+            made = DeviceChecks(pipeline, *self._settings, device=chosen)
+        else:
+            from .bubble_checks import BubbleChecks
+
+            threads = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 1)()
+            made = BubbleChecks(pipeline, *self._settings, threads=threads)
         events.state("check_layers", made.description())
         return made

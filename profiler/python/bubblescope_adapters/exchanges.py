@@ -72,7 +72,8 @@ class InFlight(events.FlightState):
     def exchange(self, fill):
         """For Changes.replace(): wraps a function that sends to both neighbours and receives from them, with the keyword
         arguments of Megatron-core. The function returns both received tensors and the requests, and waits for the requests
-        unless an argument disables this. `fill` calls a function that waits, and may run checks in the meantime."""
+        unless an argument disables this. `fill` calls a function that waits, and may run checks in the meantime; its
+        second argument is true if that function also sends."""
 
         def make(function):
             def call(*args, **kwargs):
@@ -83,6 +84,7 @@ class InFlight(events.FlightState):
                 forward = self._received(kwargs.get("recv_prev"), self._receives_forward, "%dRECV_F%d")
                 backward = self._received(kwargs.get("recv_next"), self._receives_backward, "%dRECV_B%d")
                 received = [label for label in (forward, backward) if label is not None]
+                sends = bool(labels)
                 waits = kwargs.get("wait_on_reqs", True)
                 if waits:
                     labels += [(label, 0) for label in received]
@@ -90,7 +92,7 @@ class InFlight(events.FlightState):
                     events.push_bytes(label, size) if size else events.push(label)
                 try:
                     if waits and received:
-                        result = fill(lambda: function(*args, **kwargs))
+                        result = fill(lambda: function(*args, **kwargs), sends)
                     else:
                         result = function(*args, **kwargs)
                 finally:

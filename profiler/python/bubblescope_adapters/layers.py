@@ -7,24 +7,17 @@ buffers stay unchanged: a layer is excluded if it changes them or other state of
 from each other, or if it communicates. If only the backward of a layer cannot be repeated, only the backward is
 excluded."""
 
-import random
 import sys
 import threading
 import time
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
 from . import bubblescope_aadiff as aadiff
+from .device import host
+from .trial import PLAIN, VARIES, CannotRepeat, Trial, can_be_repeated
 
 torch = sys.modules["torch"]
 nn = torch.nn
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.dtype, torch.device)
-
-
-class CannotRepeat(Exception):
-    """Reason for excluding a layer, as the end of a sentence that starts with the name of the
-    layer."""
 
 
 def _splits(module):
@@ -55,7 +48,7 @@ def _tensors(value, found):
     elif isinstance(value, dict):
         for key in value:
             _tensors(value[key], found)
-    elif not isinstance(value, _PLAIN):
+    elif not isinstance(value, PLAIN):
         raise CannotRepeat("takes or returns a %s, which cannot be stored" % type(value).__name__)
     return found
 
@@ -102,8 +95,8 @@ class Kept:
         inputs = _tensors(kwargs, _tensors(args, [])) if kwargs else _tensors(args, [])
         self.args, self.kwargs = _mapped(args, torch.Tensor.detach), _mapped(kwargs, torch.Tensor.detach)
         self.inputs = [(tensor, tensor._version, tensor.requires_grad) for tensor in inputs]
-        self.random = torch.get_rng_state() if layer.random else None
-        self.autocast = (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
+        self.random = layer.device.random_state() if layer.random else None
+        self.precision = layer.device.precision()
         self.training = layer.module.training
         self.weights = sum([weight._version for weight in layer.weights])
         self.results = []  # tensors with their versions, once computed
@@ -272,8 +265,8 @@ def digests(results):
 class Layer:
     """A module of a stage, with its index in the stage."""
 
-    def __init__(self, name, module, stage, number):
-        self.name, self.module, self.stage, self.number = name, module, stage, number
+    def __init__(self, name, module, stage, number, device=host):
+        self.name, self.module, self.stage, self.number, self.device = name, module, stage, number, device
         self.weights = list(module.parameters()) + list(module.buffers())
         self.random = True  # assumed until a trial shows that it draws no random numbers
         self.gradients = False  # true if only an execution with gradients produces the same bits
@@ -287,7 +280,7 @@ class Layer:
         # Layers of Megatron-core and Transformer Engine, in which a repeated backward would add to the job's gradients.
         self.adds_gradients = any([getattr(inner, name, False) for inner in module.modules()
                                    for name in ("gradient_accumulation_fusion", "fuse_wgrad_accumulation")])
-        _can_be_repeated(module)
+        can_be_repeated(module, device)
 
     def is_open(self, kind):
         """True if it is still unknown whether the kind can be repeated."""
@@ -331,15 +324,15 @@ class Layer:
     def repeat(self, kept, kind):
         """Repeats the layer on the kept data and returns the results, as tensors by name."""
         if kept.random is None:
-            return self._run(kept, kind)
-        before = torch.get_rng_state()
+            return self.run(kept, kind)
+        before = self.device.random_state()
         try:
-            torch.set_rng_state(kept.random)
-            return self._run(kept, kind)
+            self.device.set_random_state(kept.random)
+            return self.run(kept, kind)
         finally:
-            torch.set_rng_state(before)
+            self.device.set_random_state(before)
 
-    def _run(self, kept, kind):
+    def run(self, kept, kind):
         if kind != "F":
             return self._run_backward(kept, kind)
         return {OUTPUT: [tensor.detach() for tensor in self._run_forward(kept, self.gradients)[0]]}
@@ -356,8 +349,7 @@ class Layer:
 
         needs = iter([needs for _, _, needs in kept.inputs])
         args, kwargs = _mapped(kept.args, leaf), _mapped(kept.kwargs, leaf)
-        enabled, dtype = kept.autocast
-        with torch.set_grad_enabled(with_gradients), torch.autocast("cpu", dtype, enabled, cache_enabled=False):
+        with torch.set_grad_enabled(with_gradients), self.device.autocast(kept.precision):
             outputs = _tensors(self._forward(*args, **kwargs), [])
         return outputs, leaves
 
@@ -376,160 +368,28 @@ class Layer:
     def try_out(self, kept, kind):
         """Repeats an execution twice to test if the kind can be checked. Raises CannotRepeat if
         not."""
-        state = _State(self.module)
-        host = _HostRandom()
-        before = torch.get_rng_state()
-        start = before if kept.random is None else kept.random
-        try:
-            torch.set_rng_state(start)
-            with _NoCommunication():
-                once = digests(self._run(kept, kind))
-            draws = not torch.equal(torch.get_rng_state(), start)
-            state.compare()
-            torch.set_rng_state(start)
-            twice = digests(self._run(kept, kind))
-        finally:
-            torch.set_rng_state(before)
-            drew = host.restore()
-            changed = state.restore()
-        if drew:
-            raise CannotRepeat("uses random numbers of %s, which cannot be repeated" % drew)
-        if changed:
-            raise CannotRepeat("changes its %s as it runs" % changed)
+        with Trial(self, kept) as trial:
+            once = digests(trial.first(kind))
+            twice = digests(trial.again(kind))
+        draws = trial.draws
         if once != twice:
-            raise CannotRepeat("is not deterministic")
+            raise CannotRepeat(VARIES)
         if kind != "F" and draws and kept.random is None:
             raise CannotRepeat("draws random numbers only in its backward")
         if once != digests(kept.first(kind)):
-            self._doubt(kind)
-            return
+            self.doubt(kind)
+        else:
+            self.show(kind, draws)
+
+    def show(self, kind, draws):
+        """A trial has shown that the kind can be repeated. `draws`: the execution draws random numbers."""
         if kind == "F":
             self.random = draws
         self.shown.add(kind)
 
-    def _doubt(self, kind):
+    def doubt(self, kind):
+        """The repetitions of a trial equal each other, but not the execution."""
         self._trials[kind] = self._trials.get(kind, 0) + 1
         if self._trials[kind] >= 4:
             raise CannotRepeat("gives different results when it is run again on the same inputs")
         self.gradients = self._trials.get("F", 0) >= 2  # some layers use different kernels without gradients
-
-
-def _can_be_repeated(module):
-    if "forward" in module.__dict__:
-        raise CannotRepeat("has a forward method that was replaced at run time")
-    for inner in module.modules():
-        if getattr(inner, "_compiled_call_impl", None) is not None or type(inner).__name__ == "OptimizedModule":
-            raise CannotRepeat("is compiled")
-        if isinstance(inner, nn.modules.batchnorm._NormBase) and inner.track_running_stats:
-            raise CannotRepeat("changes its running statistics as it runs")
-        if getattr(inner, "fp8_initialized", False):
-            raise CannotRepeat("keeps FP8 scaling factors, which change as it runs")
-        if inner is not module and (inner._forward_hooks or inner._forward_pre_hooks):
-            raise CannotRepeat("contains hooks, which would run a second time")
-    for weight in list(module.parameters()) + list(module.buffers()):
-        if hasattr(weight, "device_mesh"):
-            raise CannotRepeat("is sharded over several ranks")
-        if weight.device.type != "cpu":
-            raise CannotRepeat("is on a %s: checks in a job's bubbles run only on the CPU" % weight.device.type)
-
-
-class _NoCommunication(TorchDispatchMode):
-    """Prevents communication in a trial, because the layer and the other ranks would
-    deadlock."""
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function.namespace in ("c10d", "_c10d_functional", "_dtensor", "symm_mem"):
-            raise CannotRepeat("communicates")
-        if function.namespace not in ("aten", "prims", "prim", "profiler"):
-            # Libraries have other names for their communication, and no list can contain all of them.
-            raise CannotRepeat("uses operators from '%s', which may communicate" % function.namespace)
-        return function(*args, **(kwargs or {}))
-
-
-class _HostRandom:
-    """Saves the random generators of Python and NumPy, so that a trial does not consume random numbers of the
-    job."""
-
-    def __init__(self):
-        self._python = random.getstate()
-        numpy = sys.modules.get("numpy")
-        self._numpy = getattr(numpy, "random", None)
-        self._state = self._numpy.get_state() if self._numpy is not None else None
-
-    def restore(self):
-        """Restores the generators and returns those that have been used since; may be empty."""
-        drew = ""
-        if random.getstate() != self._python:
-            random.setstate(self._python)
-            drew = "Python"
-        if self._state is not None:
-            now = self._numpy.get_state()
-            if now[2:] != self._state[2:] or now[1].tobytes() != self._state[1].tobytes():
-                self._numpy.set_state(self._state)
-                drew = drew or "NumPy"
-        return drew
-
-
-class _State:
-    """State of a layer's modules, except parameters, to detect changes by an execution."""
-
-    def __init__(self, module):
-        self._modules = list(module.modules())
-        self._buffers = [
-            (inner, name, buffer, buffer._version, buffer.clone())
-            for inner in self._modules
-            for name, buffer in inner._buffers.items()
-            if buffer is not None
-        ]
-        self._values = [(inner, self._of(inner)) for inner in self._modules]
-        self._changed = ""
-
-    @staticmethod
-    def _of(module):
-        values = {}
-        for name, value in vars(module).items():
-            if name in ("_parameters", "_buffers", "_modules") or name.startswith("__"):
-                continue
-            inside = len(value) if isinstance(value, (list, dict, set)) else None
-            values[name] = (value, value.get_state() if isinstance(value, torch.Generator) else inside)
-        return values
-
-    def compare(self):
-        for inner, name, buffer, version, _ in self._buffers:
-            if inner._buffers.get(name) is not buffer or buffer._version != version:
-                self._changed = self._changed or "buffer '%s'" % name
-        for inner, values in self._values:
-            now = self._of(inner)
-            for name in list(now) + list(values):
-                if name not in now or name not in values or not self._same(now[name], values[name]):
-                    self._changed = self._changed or "attribute '%s'" % name
-
-    @staticmethod
-    def _same(now, then):
-        if isinstance(now[1], torch.Tensor) and isinstance(then[1], torch.Tensor):
-            return torch.equal(now[1], then[1])
-        if now[1] is not then[1] and now[1] != then[1]:
-            return False
-        if now[0] is then[0]:
-            return True
-        return type(now[0]) is type(then[0]) and isinstance(now[0], _PLAIN) and now[0] == then[0]
-
-    def restore(self):
-        """Restores as much as possible and returns the changed parts; may be empty."""
-        self.compare()
-        with torch.no_grad():
-            for inner, name, buffer, version, copy in self._buffers:
-                if buffer._version != version:
-                    buffer.copy_(copy)
-                inner._buffers[name] = buffer
-        for inner, values in self._values:
-            own = vars(inner)
-            for name, (value, inside) in values.items():
-                if own.get(name) is not value:
-                    own[name] = value
-                if isinstance(value, torch.Generator):
-                    value.set_state(inside)
-            for name in [name for name in own if name not in values
-                         and name not in ("_parameters", "_buffers", "_modules") and not name.startswith("__")]:
-                del own[name]
-        return self._changed

@@ -166,7 +166,9 @@ def checks_job():
     import time
     import types
 
-    layers = sys.modules["bubblescope_adapters.layers"] = types.ModuleType("layers")
+    layers, trial, device = [types.ModuleType(name) for name in ("layers", "trial", "device")]
+    for module in (layers, trial, device):
+        sys.modules["bubblescope_adapters." + module.__name__] = module
     from bubblescope_adapters import bubblescope_aadiff as aadiff
     from bubblescope_adapters import events
 
@@ -206,7 +208,7 @@ def checks_job():
     class Layer:
         random = False
 
-        def __init__(self, name, module, stage, number):
+        def __init__(self, name, module, stage, number, device):
             self.name, self.module, self.stage, self.number = name, module, stage, number
             self.shown, self.left_out, self.kept_bytes, self.watchers, self.calls = set(), set(), 0, [], 0
             self.spent = 0
@@ -256,12 +258,14 @@ def checks_job():
     def difference(first, again):
         return first[0], again[0], "bits64"
 
-    layers.CannotRepeat, layers.Layer, layers.difference = CannotRepeat, Layer, difference
+    layers.Layer, layers.difference, device.host = Layer, difference, None
+    trial.CannotRepeat, trial.is_compiled = CannotRepeat, lambda module: False
     layers.Kept, layers.KeptGradients, layers.spare = Kept, KeptGradients, {}
     layers.digest = lambda tensors: aadiff.digest(tensors[0])
     layers.digests = lambda results: {name: layers.digest(tensors) for name, tensors in results.items()}
     layers.split = lambda module: [("layer %d" % number, number) for number in range(module)]
-    from bubblescope_adapters.bubble_checks import BubbleChecks, Pipeline
+    from bubblescope_adapters.bubble_checks import BubbleChecks
+    from bubblescope_adapters.rank_checks import Pipeline
 
     order = ["0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1", "1F0,1F1,3F0,3F1,3B0,3B1,1B0,1B1"]
     stages = [(rank, 2 + rank), (rank + 2, 2 + rank)]  # each with its number of layers

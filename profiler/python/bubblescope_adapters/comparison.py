@@ -1,0 +1,60 @@
+"""Bitwise comparison of tensors on their device. The host reads the result later."""
+
+import sys
+
+from . import bubblescope_aadiff as aadiff
+
+torch = sys.modules["torch"]
+_MASK = (1 << 64) - 1
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def _words(tensor):
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    return tensor.contiguous().view(_WORDS[tensor.element_size()])
+
+
+def _hash(words):
+    """A short description of the words, for records: the comparison itself is exact."""
+    if hasattr(torch, "hash_tensor"):
+        return torch.hash_tensor(words).view(torch.int64)
+    return words.sum(dtype=torch.int64)
+
+
+class Comparison:
+    """Compares pairs of lists of tensors on the current stream. All functions other than the constructor need its work to be
+    finished."""
+
+    def __init__(self, device, pairs):
+        self._lengths = [len(first) for first, _ in pairs]
+        rows, hashes = [], {}
+        for first, again in pairs:
+            if [one.shape for one in first] != [one.shape for one in again]:
+                raise ValueError("the sizes of results changed")
+            for one, other in zip(first, again):
+                a, b = _words(one), _words(other)
+                for tensor, words in ((one, a), (other, b)):
+                    if id(tensor) not in hashes:
+                        hashes[id(tensor)] = _hash(words)
+                rows.append(((a != b).sum(), hashes[id(one)], hashes[id(other)]))
+        self._rows = device.to_host(torch.stack([torch.stack(row) for row in rows]))
+        self._read = None
+
+    def _pairs(self):
+        if self._read is None:
+            rows = iter(self._rows.tolist())
+            self._read = [[next(rows) for _ in range(length)] for length in self._lengths]
+        return self._read
+
+    def equal(self):
+        """For each pair of lists, whether all bits are equal."""
+        return [not any([different for different, _, _ in pair]) for pair in self._pairs()]
+
+    def digests(self, pair):
+        """Digests of both lists of a pair, from their hashes and the number of differences."""
+        rows = self._pairs()[pair]
+        words = [[(first, 0) for _, first, _ in rows], [(again, different) for different, _, again in rows]]
+        return [aadiff.digest(b"".join([(word & _MASK).to_bytes(8, "little") for pair in side for word in pair]))
+                for side in words]
