@@ -165,6 +165,25 @@ class DeviceChecksTest(unittest.TestCase):
                 rig.step()
             self.assertGreater(rig.counts()["equal"], before)
 
+    def test_kept_data_stays_within_its_limit(self):
+        limit = 40_000  # of 16 KiB for an input, an output and their repetitions
+        with rig_of(microbatches=4, settings=(0.1, limit, 0.02)) as rig:
+            keep, most = None, [0]
+
+            def keep_and_count(layer, key, kept):
+                one, running = keep(layer, key, kept), rig.running
+                held = [2 * one.bytes for one in running._kept.values()] + [2 * work.kept.bytes for work in running._running()]
+                most[0] = max(most[0], sum(held))
+                return one
+
+            rig.step()
+            keep, rig.running._keep = rig.running._keep, keep_and_count
+            self.assertIsNotNone(rig.begin(), rig.messages)
+            for _ in range(30):
+                rig.step()
+            self.assertGreater(most[0], 16_000)
+            self.assertLessEqual(most[0], limit)
+
     def test_a_bubble_that_is_too_short_holds_no_check(self):
         with rig_of(microbatches=4, bubble_ns=lambda place: 300_000) as rig:  # a check needs 265 us and its margin
             self.assertIsNone(rig.begin(60))

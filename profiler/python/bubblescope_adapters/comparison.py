@@ -18,7 +18,7 @@ def _words(tensor):
 
 def _hash(words):
     """A short description of the words, for records: the comparison itself is exact."""
-    if hasattr(torch, "hash_tensor"):
+    if hasattr(torch, "hash_tensor") and words.numel():
         return torch.hash_tensor(words).view(torch.int64)
     return words.sum(dtype=torch.int64)
 

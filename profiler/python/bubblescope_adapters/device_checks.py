@@ -185,6 +185,9 @@ class DeviceChecks(RankChecks):
             return self._forsake()
         step.ops.append((kind, microbatch, self._chunk_of[stage], start, self._record(self._device.current())))
         self._free = None
+        if kind == "F":
+            for kept in self._kept.values():
+                self._layers_kept(kept)
 
     def _arm(self, chunk, microbatch):
         wanted = self._layers[chunk]
@@ -211,10 +214,10 @@ class DeviceChecks(RankChecks):
             self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
             return None
         if self._memory is not None:
-            held = sum([one.bytes for one in self._kept.values()]) + sum([2 * work.kept.bytes for work in self._running()])
-            if held + 2 * max(kept.bytes, layer.kept_bytes) > self._memory:
+            held = sum([2 * one.bytes for one in self._kept.values()]) + sum([2 * work.kept.bytes for work in self._running()])
+            # The outputs and their repetitions come later; the first time, they are assumed to be as large as the inputs.
+            if held + 2 * (layer.kept_bytes or 2 * kept.bytes) > self._memory:
                 return None
-        self._layers_kept(kept)
         self._kept[key] = kept
         return kept
 
