@@ -186,8 +186,8 @@ TEST(SimulateCommand, LossSlowsTheLastStage) {
     EXPECT_NE(order("0ms"), order("5ms"));
     const ScratchFolder scratch;
     const std::string file = scratch.write("s.json", runProgram(with("schedule", kOneFOneB, {"--json"})).out).string();
-    const auto of_file = runProgram({"simulate", "--schedule-file", file, "--forward", "5ms", "--backward", "10ms",
-                                     "--loss", "1ms", "--json"});
+    const auto of_file = runProgram(
+        {"simulate", "--schedule-file", file, "--forward", "5ms", "--backward", "10ms", "--loss", "1ms", "--json"});
     EXPECT_EQ(of_file.json()["makespan_ns"], 189'000'000);
 }
 
