@@ -435,8 +435,8 @@ private:
 Result<WeightRunResult> runTravellingWeights(const EngineConfig& config, const WeightOrder& order,
                                              const EngineParts& parts, JobControl& control) {
     WeightRunState state(config, order, parts, control);
-    const auto ops = 2 * static_cast<std::uint64_t>(order.moving.pp) * order.moving.microbatches + order.moving.pp;
-    control.total = static_cast<std::uint64_t>(config.steps) * ops;
+    const std::int64_t ops = std::int64_t{order.moving.pp} * (2 * order.moving.microbatches + 1);
+    control.total = static_cast<std::uint64_t>(config.steps * ops);
     std::deque<WeightRank> ranks;
     for (std::size_t local = 0; local < parts.ranks.size(); ++local)
         ranks.emplace_back(state, local);
