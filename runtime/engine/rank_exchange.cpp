@@ -1,5 +1,7 @@
 #include "runtime/engine/rank_exchange.h"
 
+#include "runtime/engine/run_ended.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -13,17 +15,16 @@ std::optional<Arrival> RankExchange::receiveInput(const Op& op, bool holds) {
 
 Arrival RankExchange::receive(const Op& op, Rank from, const MessageKey& key, bool holds) {
     rank_.report(Activity::Kind::Receiving, op, from);
-    std::optional<Taken> taken = rank_.transport.receive(from, key);
-    if (!taken) throw RunEnded{};
-    const TimeNs time = arrivalOf(*taken, from, holds);
+    Taken taken = receiveOrLeave(rank_.transport, from, key);
+    const TimeNs time = arrivalOf(taken, from, holds);
     return {.key = key,
-            .tensor = std::move(taken->message.tensor),
+            .tensor = std::move(taken.message.tensor),
             .from = from,
-            .sent = taken->message.sent,
+            .sent = taken.message.sent,
             .time = time,
             .local = from == rank_.transport.rank(),
-            .digests = taken->message.digests,
-            .late = taken->message.late};
+            .digests = taken.message.digests,
+            .late = taken.message.late};
 }
 
 TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from, bool holds) {
@@ -97,9 +98,7 @@ Tensor RankExchange::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& 
 
 TimeNs RankExchange::barrier(TimeNs time) {
     rank_.report(Activity::Kind::AtBarrier);
-    const std::optional<TimeNs> latest = rank_.transport.barrier(time);
-    if (!latest) throw RunEnded{};
-    return *latest;
+    return meetOrLeave(rank_.transport, time);
 }
 
 } // namespace bubblescope::runtime

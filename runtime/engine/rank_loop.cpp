@@ -1,11 +1,10 @@
 #include "runtime/engine/rank_loop.h"
 
-#include "core/base/exception_text.h"
+#include "runtime/engine/run_ended.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -20,20 +19,15 @@ RankLoop::RankLoop(RunState& run, std::size_t local)
       ends_steps_(local == 0), updates_(run.plan.updates()) {}
 
 void RankLoop::run() noexcept {
-    Transport& transport = rank_.transport;
-    try {
-        runSteps();
-    } catch (const RunEnded&) {
-    } catch (const std::exception& e) {
-        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), exceptionText(e))));
-    } catch (...) {
-        transport.fail(runError(fmt::format("{} failed", rank_.description())));
-    }
-    try {
-        if (rank_.fillsBubbles()) rank_.hook->abandon();
-    } catch (const std::exception& e) {
-        transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), exceptionText(e))));
-    }
+    const auto where = [this] { return rank_.description(); };
+    failOnException(
+        rank_.transport, [this] { runSteps(); }, where);
+    failOnException(
+        rank_.transport,
+        [this] {
+            if (rank_.fillsBubbles()) rank_.hook->abandon();
+        },
+        where);
     rank_.report(Activity::Kind::Done);
 }
 
@@ -118,7 +112,7 @@ void RankLoop::endStep() {
 
 void RankLoop::runTogether(std::size_t index) {
     const std::span<const Op> ops = rank_.ops().subspan(index, rank_.togetherFrom(index));
-    throwIfEnded();
+    throwIfEnded(rank_.transport, rank_.run.control);
     injectFaults(ops);
     TimeNs nominal = nominalTime(ops);
     const Action* const recompute = rank_.moves.recomputedIn(index);
@@ -206,7 +200,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
 
 void RankLoop::moveActivations(std::size_t index) {
     for (const Action& action : rank_.moves.before(index)) {
-        throwIfEnded();
+        throwIfEnded(rank_.transport, rank_.run.control);
         const TimeNs nominal = action.kind == ActionKind::Recompute ? forwardTime(action) : TimeNs{0};
         if (rank_.device || nominal == TimeNs{0}) {
             stages_.move(action);
@@ -237,7 +231,7 @@ Message RankLoop::compute(const Op& op, std::optional<Arrival>& input, TimeNs be
 }
 
 void RankLoop::runOptimizer() {
-    throwIfEnded();
+    throwIfEnded(rank_.transport, rank_.run.control);
     const std::span<const Op> op{&kOptimizer, 1};
     rank_.current = kOptimizer;
     injectFaults(op);
@@ -250,7 +244,7 @@ void RankLoop::runOptimizer() {
 }
 
 void RankLoop::updateWithin() {
-    throwIfEnded();
+    throwIfEnded(rank_.transport, rank_.run.control);
     const std::span<const Op> op{&kOptimizer, 1};
     rank_.current = kOptimizer;
     injectFaults(op);
@@ -383,11 +377,6 @@ void RankLoop::stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal) {
     for (const Op& op : ops)
         wanted += rank_.faults.opTime(op, rank_.step, took / parts);
     rank_.clock.sleepUntil(began + wanted);
-}
-
-void RankLoop::throwIfEnded() {
-    if (rank_.run.control.stopRequested()) rank_.transport.fail(cancelledError());
-    if (rank_.transport.ended().load(std::memory_order_relaxed)) throw RunEnded{};
 }
 
 } // namespace bubblescope::runtime

@@ -82,7 +82,6 @@ private:
     /// Injects delays into ops whose time is measured on the host: waits until work that began at `began` has lasted
     /// long enough.
     void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
-    void throwIfEnded();
 
     RankState rank_;
     RankStages stages_;

@@ -1,5 +1,7 @@
 #include "runtime/engine/rank_state.h"
 
+#include "runtime/engine/run_ended.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -132,7 +134,7 @@ void RankStages::rehearse() {
     if (rank_.sums) rank_.sums->rehearse(true);
     for (const Op& op : rank_.ops()) {
         if (op.kind == OpKind::Optimizer) continue;
-        if (rank_.transport.ended().load(std::memory_order_relaxed)) throw RunEnded{};
+        throwIfEnded(rank_.transport);
         at(rank_.topology.stageOf(op)).rehearse(op.kind, rank_.run.plan.pieceOf(op, rank_.place.replica));
     }
     for (int c = 0; c < rank_.schedule.vpp; ++c)

@@ -1,5 +1,7 @@
 #include "runtime/engine/ready_ops.h"
 
+#include "runtime/engine/run_ended.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -21,7 +23,7 @@ std::optional<std::size_t> ReadyOps::next() {
     }
     TimeNs now = rank_.now();
     for (;; now = wait()) {
-        if (rank_.transport.ended().load(std::memory_order_relaxed)) throw RunEnded{};
+        throwIfEnded(rank_.transport);
         poll();
         release(now);
         if (const std::optional<std::size_t> index = dispatch_->next()) {

@@ -1,5 +1,7 @@
 #include "runtime/engine/tensor_group.h"
 
+#include "runtime/engine/run_ended.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -80,10 +82,9 @@ Tensor TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there) {
     summing.peer = from;
     summing.since = summing.due = clock_.now();
     transport_.report(summing);
-    std::optional<Taken> taken = transport_.receive(from, key);
-    if (!taken) throw RunEnded{};
-    there = std::max(there, taken->message.sent);
-    return std::move(taken->message.tensor);
+    Message message = receiveOrLeave(transport_, from, key).message;
+    there = std::max(there, message.sent);
+    return std::move(message.tensor);
 }
 
 } // namespace bubblescope::runtime

@@ -13,10 +13,6 @@
 
 namespace bubblescope::runtime {
 
-/// Thrown to leave a rank's loop, also from within an op, if the run has ended early. Transport::error() returns the
-/// reason.
-struct RunEnded {};
-
 /// A member of a group of ranks that share stages: sums parts with the other members over the rank's transport, and
 /// records the times. Every rank sends its part to every other rank and adds all parts in the ranks' order. The sum is
 /// therefore bit-identical on all ranks, and takes the time of one transfer.

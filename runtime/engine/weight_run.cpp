@@ -1,9 +1,8 @@
 #include "runtime/engine/weight_run.h"
 
-#include "core/base/exception_text.h"
 #include "runtime/clock/device_clock.h"
 #include "runtime/engine/rank_threads.h"
-#include "runtime/engine/tensor_group.h"
+#include "runtime/engine/run_ended.h"
 #include "runtime/model/data_plan.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <exception>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -65,14 +63,8 @@ public:
 
     /// Runs all steps. A failure ends the run for all ranks.
     void run() noexcept {
-        try {
-            runSteps();
-        } catch (const RunEnded&) {
-        } catch (const std::exception& e) {
-            transport_.fail(runError(fmt::format("{} failed: {}", description(), exceptionText(e))));
-        } catch (...) {
-            transport_.fail(runError(fmt::format("{} failed", description())));
-        }
+        failOnException(
+            transport_, [this] { runSteps(); }, [this] { return description(); });
         report(Activity::Kind::Done);
     }
 
@@ -286,7 +278,7 @@ private:
     }
 
     void runOp(const Op& op, Tensor& gradient) {
-        throwIfEnded();
+        throwIfEnded(transport_, state_.control);
         current_ = op;
         const Stage stage{op.chunk.value};
         const TimeNs nominal = state_.config.times.opTime(op.kind, stage);
@@ -330,7 +322,7 @@ private:
 
     /// Receives the gradients of the rank's stage, and updates its weights. All ranks have ended their ops at `end`.
     void update(TimeNs end) {
-        throwIfEnded();
+        throwIfEnded(transport_, state_.control);
         current_ = kUpdate;
         TimeNs travels = moving_.pp > 1 ? state_.order.gradients : TimeNs{0};
         if (inRing()) {
@@ -378,9 +370,7 @@ private:
     }
     [[nodiscard]] Message receiveTaken(Rank from, const MessageKey& key) {
         report(Activity::Kind::Receiving, current_.value_or(Op{}), from);
-        std::optional<Taken> taken = transport_.receive(from, key);
-        if (!taken) throw RunEnded{};
-        return std::move(taken->message);
+        return receiveOrLeave(transport_, from, key).message;
     }
     [[nodiscard]] Tensor receive(Rank from, Content content, Stage stage, int turn) {
         return receiveTaken(from, {content, stage, stage, {}, turn}).tensor;
@@ -388,13 +378,7 @@ private:
 
     [[nodiscard]] TimeNs barrier(TimeNs time) {
         report(Activity::Kind::AtBarrier);
-        const std::optional<TimeNs> latest = transport_.barrier(time);
-        if (!latest) throw RunEnded{};
-        return *latest;
-    }
-    void throwIfEnded() {
-        if (state_.control.stopRequested()) transport_.fail(cancelledError());
-        if (transport_.ended().load(std::memory_order_relaxed)) throw RunEnded{};
+        return meetOrLeave(transport_, time);
     }
 
     void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0}) {

@@ -4,6 +4,7 @@
 #include "core/schedule/weight_versions.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/inproc/in_process_transport.h"
+#include "runtime/engine/run_ended.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/run_setup.h"
