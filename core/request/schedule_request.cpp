@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -231,27 +232,28 @@ Result<CostModel> ScheduleRequest::opCosts(TimeNs usual_forward) const {
 
 Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
     BUBBLESCOPE_ASSIGN(CostModel model, opCosts(usual_forward));
-    if (spec.loss > TimeNs{0}) BUBBLESCOPE_TRY(addLoss(model));
+    if (spec.loss <= TimeNs{0}) return model;
+    BUBBLESCOPE_TRY(checkLoss());
+    if (!given()) {
+        addLoss(model, std::int64_t{spec.pp} * chunks(), 1);
+        return model;
+    }
+    // Some families use another number of chunks than requested. Generating the schedule reports its problems.
+    if (const Result<Schedule> made = schedule(model); made.ok())
+        addLoss(model, made.value().stages(), routes(made.value().placement));
     return model;
 }
 
-Status ScheduleRequest::addLoss(CostModel& model) const {
+Status ScheduleRequest::checkLoss() const {
     constexpr std::int64_t kMaxStages = 1'000'000;
-    std::int64_t stages = std::int64_t{spec.pp} * chunks();
     const bool read_once = file == "-"; // it is read later
-    if (read_once || stages > kMaxStages) {
-        return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
-                          fmt::format("omit {}", Field("loss")));
-    }
-    int pipelines = 1;
-    if (given()) {
-        const Result<Schedule> made = schedule(model); // some families use another number of chunks than requested
-        if (!made.ok()) return {};                     // generating it reports the problem
-        stages = made.value().stages();
-        pipelines = routes(made.value().placement);
-    }
-    if (stages < 1) return {};
-    if (model.stages.empty()) model.stages.assign(static_cast<std::size_t>(stages), model.times);
+    if (!read_once && std::int64_t{spec.pp} * chunks() <= kMaxStages) return {};
+    return usageError(fmt::format("{} needs the schedule's sizes and at most a million stages", Field("loss")),
+                      fmt::format("omit {}", Field("loss")));
+}
+
+void ScheduleRequest::addLoss(CostModel& model, std::int64_t stages, int pipelines) const {
+    if (std::ssize(model.stages) < stages) model.stages.resize(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
         OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
         last.forward += spec.loss;
@@ -259,7 +261,6 @@ Status ScheduleRequest::addLoss(CostModel& model) const {
         last.weight_grad += spec.loss;
         last.backward += 2 * spec.loss;
     }
-    return {};
 }
 
 bool ScheduleRequest::timed() const {
@@ -307,7 +308,10 @@ Result<Planned> ScheduleRequest::planShare(TimeNs usual_forward, std::optional<i
                                                        : shareOfRanks(model, made));
         BUBBLESCOPE_ASSIGN(made, schedule(model));
     }
-    if (spec.loss > TimeNs{0}) BUBBLESCOPE_TRY(addLoss(model));
+    if (spec.loss > TimeNs{0}) {
+        BUBBLESCOPE_TRY(checkLoss());
+        addLoss(model, made.stages(), routes(made.placement));
+    }
     BUBBLESCOPE_ASSIGN(model.transfers, transfers.model(made.pp, model.comm > TimeNs{0} || !op_times.empty()));
     if (!op_times.empty()) {
         BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(made));

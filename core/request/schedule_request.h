@@ -118,8 +118,10 @@ private:
     [[nodiscard]] ScheduleSpec specOf(const std::string& family, const std::string& whose, int chunks) const;
     [[nodiscard]] Result<Schedule> generate(const std::string& family, const std::string& whose, const CostModel& times,
                                             int chunks) const;
+    /// Rejects a loss if the sizes of the schedule are too large or not yet known.
+    [[nodiscard]] Status checkLoss() const;
     /// Adds the time of the loss to the last stage of each pipeline.
-    [[nodiscard]] Status addLoss(CostModel& model) const;
+    void addLoss(CostModel& model, std::int64_t stages, int pipelines) const;
     /// Times of ops from op_costs, or from `forward` and the other individual times.
     [[nodiscard]] Result<CostModel> operatorCosts() const;
     [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;

@@ -189,6 +189,13 @@ TEST(SimulateCommand, LossSlowsTheLastStage) {
     const auto of_file = runProgram(
         {"simulate", "--schedule-file", file, "--forward", "5ms", "--backward", "10ms", "--loss", "1ms", "--json"});
     EXPECT_EQ(of_file.json()["makespan_ns"], 189'000'000);
+    // An encoder with times of its own keeps them, and chunks without given times have the usual ones.
+    const auto encoded = runProgram(with("simulate", kOneFOneB, {"--encoders", "1:5ms", "--loss", "1ms", "--json"}));
+    EXPECT_EQ(encoded.json()["makespan_ns"], 189'000'000);
+    EXPECT_EQ(runProgram({"simulate", "--schedule", "zb-v", "--pp", "4", "--microbatches", "8", "--encoders", "1:5ms",
+                          "--loss", "1ms"})
+                  .exit_code,
+              2);
 }
 
 TEST(SimulateCommand, TraceComesBackThroughAnalyze) {
