@@ -221,12 +221,12 @@ CommandResult runWithWeights(const runtime::RunConfig& config, const SvgOptions&
     WeightTimes weights;
     weights.unshard = config.weights->weights;
     weights.reduce_grad = config.weights->gradients;
-    BUBBLESCOPE_ASSIGN(const MovingWeightsStep simulated,
-                       simulateMovingWeights(moving, timesOf(moving, config.times, weights)));
+    const MovingWeightTimes times = timesOf(moving, config.times, weights);
+    BUBBLESCOPE_ASSIGN(const MovingWeightsStep simulated, simulateMovingWeights(moving, times));
     report::Document document;
     if (!json) addTraining(document, ran);
     const auto [shortest, longest] = std::ranges::minmax(ran.travelling->walls);
-    describe(document, order, step, movingWeightsForm(moving, timesOf(moving, config.times, weights)),
+    describe(document, order, step, movingWeightsForm(moving, times),
              fmt::format("last of {} steps, which took {} to {}; simulation: {}", ran.travelling->walls.size(),
                          formatTime(shortest), formatTime(longest), formatTime(simulated.step.wall())));
     document.data("step_makespans_ns", report::Value::List(ran.travelling->walls.begin(), ran.travelling->walls.end()));

@@ -282,7 +282,11 @@ RingMessages MovingWeights::messagesDuring(int turn) const {
     // does.
     if (pp == 1) return {};
     const int first_gradients = path == WeightPath::RingSplit ? 2 * pp - 1 : pp;
-    return {turn < lastForward(), turn >= pp && turn<lastBackward(), turn> first_gradients};
+    RingMessages messages;
+    messages.forward = turn < lastForward();
+    messages.backward = turn >= pp && turn < lastBackward();
+    messages.gradients = turn > first_gradients;
+    return messages;
 }
 
 Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {

@@ -19,10 +19,8 @@ enum class WeightPath : std::uint8_t {
     /// WeiPipe-Naive: the same ring, but a rank runs all forwards of a micro-batch, then all its backwards.
     RingNaive,
     /// Like Ring, but with split backwards. Rank r runs the weight gradients of the stages above r one round after
-    /// their
-    /// input gradients, and thus after the last forward of the step. A stage's weight gradients still pass every rank
-    /// in
-    /// the turn in which the rank adds to them.
+    /// their input gradients, and thus after the last forward of the step. A stage's weight gradients still pass every
+    /// rank in the turn in which the rank adds to them.
     RingSplit,
     /// TawPipe: each rank keeps the weights of one stage. It sends them to other nodes, where they are broadcast.
     Nodes,
@@ -54,9 +52,8 @@ struct RingMessages {
 struct MovingWeights {
     WeightPath path = WeightPath::Ring;
     int pp = 1;
-    int microbatches =
-        1;         ///< if not a multiple of pp, the last ranks have none in the last round and only pass messages
-    int nodes = 1; ///< must be 1 for rings; otherwise a divisor of pp. A node holds consecutive ranks
+    int microbatches = 1; ///< if not a multiple of pp, the last ranks only pass messages in the last round
+    int nodes = 1;        ///< must be 1 for rings; otherwise a divisor of pp. A node holds consecutive ranks
 
     [[nodiscard]] int rounds() const { return (microbatches + pp - 1) / pp; }
     /// Micro-batches of the last round, 1 … pp.

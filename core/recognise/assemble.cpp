@@ -445,13 +445,11 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
 /// The rank at the other end of a transfer; for a collective, the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int stages = layout.pp * layout.vpp;
-    const std::int64_t last = std::int64_t{stages} - (joins(layout.placement) ? 0 : 1);
+    const int last = stages - (joins(layout.placement) ? 0 : 1);
     if (comm.stage < 0 || comm.stage > last) return std::nullopt;
-    const auto [producer, consumer] =
-        transferStages(layout.placement, stages, comm.payload, static_cast<int>(std::int64_t{comm.stage}));
-    const int other = comm.kind == CommKind::Collective ? static_cast<int>(std::int64_t{comm.stage})
-                      : comm.kind == CommKind::Send     ? consumer
-                                                        : producer;
+    const auto stage = static_cast<int>(comm.stage);
+    const auto [producer, consumer] = transferStages(layout.placement, stages, comm.payload, stage);
+    const int other = comm.kind == CommKind::Collective ? stage : comm.kind == CommKind::Send ? consumer : producer;
     if (other < 0 || other >= stages) return std::nullopt;
     return locate(layout.placement, layout.pp, Stage{other}).rank;
 }

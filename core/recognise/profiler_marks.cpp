@@ -3,7 +3,6 @@
 #include "core/base/job.h"
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
-#include "core/recognise/kernel_steps.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/step_marks.h"
@@ -67,10 +66,10 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
     readStatements(trace, files);
-    std::vector<SampledKernels> kernels = sampledKernels(trace);
+    const std::vector<SampledKernels>& kernels = raw.sampledKernels();
     for (std::size_t file = 0; file < files.size(); ++file) {
         files[file].kernels_sampled = kernels[file].sampled;
-        files[file].kernel_steps = std::move(kernels[file].steps);
+        files[file].kernel_steps = kernels[file].steps;
     }
     std::set<StringId> wanted;
     for (const std::string_view category : {"user_annotation", "nvtx"}) {

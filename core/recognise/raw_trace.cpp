@@ -27,4 +27,9 @@ const GpuWork& RawTrace::gpu() {
     return *gpu_;
 }
 
+const std::vector<SampledKernels>& RawTrace::sampledKernels() {
+    if (!kernels_) kernels_ = bubblescope::sampledKernels(*trace_);
+    return *kernels_;
+}
+
 } // namespace bubblescope

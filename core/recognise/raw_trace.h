@@ -5,6 +5,7 @@
 #include "core/base/wire.h"
 #include "core/formats/source/file_extract.h"
 #include "core/recognise/gpu_work.h"
+#include "core/recognise/kernel_steps.h"
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
 
@@ -51,6 +52,9 @@ public:
 
     /// The work of devices. Computed on the first call and cached until forgetGpu().
     [[nodiscard]] const GpuWork& gpu();
+    /// The steps whose kernels were recorded, per file. Computed on the first call.
+    [[nodiscard]] const std::vector<SampledKernels>& sampledKernels();
+
     /// The result of gpu() if already computed, otherwise null.
     [[nodiscard]] const std::shared_ptr<const GpuWork>& knownGpu() const { return gpu_; }
     void forgetGpu() { gpu_.reset(); }
@@ -77,6 +81,7 @@ private:
     std::shared_ptr<const Trace> trace_;
     const JobControl* control_;
     std::shared_ptr<const GpuWork> gpu_;
+    std::optional<std::vector<SampledKernels>> kernels_;
     std::vector<std::int64_t> rank_of_file_;
     bool ranks_open_ = false;
     bool damaged_ = false;

@@ -4,7 +4,6 @@
 #include "core/base/time_intervals.h"
 #include "core/recognise/communicator_names.h"
 #include "core/recognise/join_parts.h"
-#include "core/recognise/kernel_steps.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/raw_trace.h"
 #include "core/trace/processes.h"
@@ -43,7 +42,7 @@ class Matcher {
 public:
     Matcher(const RecognitionRule& rule, RawTrace& raw)
         : rule_(rule), raw_(raw), trace_(raw.trace()), number_(trace_.strings().size(), kUnknown), stop_(raw.control()),
-          kernels_(sampledKernels(trace_)), files_(raw.fileCount()) {}
+          kernels_(raw.sampledKernels()), files_(raw.fileCount()) {}
 
     std::vector<RuleFinds> match() {
         chooseCategories();
@@ -298,7 +297,7 @@ private:
     std::set<StringId> wanted_;
     StringId mirrored_ = 0;
     StopCheck stop_;
-    std::vector<SampledKernels> kernels_; ///< by file
+    const std::vector<SampledKernels>& kernels_; ///< by file
     std::vector<RuleFinds> files_;
     std::map<std::uint64_t, GpuWork::Threads> threads_; ///< by process
     std::optional<PostedGroups> posted_;                ///< if a kernel did not record its process group

@@ -3,7 +3,6 @@
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/base/time_intervals.h"
-#include "core/recognise/kernel_steps.h"
 
 #include <fmt/format.h>
 
@@ -377,7 +376,7 @@ Result<std::vector<FileActivity>> extractActivity(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<FileActivity> files(raw.fileCount());
     std::vector<std::map<DeviceKey, std::vector<Work>>> devices(files.size());
-    const std::vector<SampledKernels> kernels = sampledKernels(trace);
+    const std::vector<SampledKernels>& kernels = raw.sampledKernels();
     DeviceSlices on_device(trace);
     StopCheck stop(raw.control(), 1U << 12);
     for (SliceId slice = 0; on_device.any() && slice < trace.sliceCount(); ++slice) {
