@@ -209,9 +209,6 @@ Status checkMoves(const RunConfig& config) {
 Status checkWeightRun(const RunConfig& config) {
     const MovingWeights& moving = config.weights->moving;
     BUBBLESCOPE_TRY(movingWeightsOrder(moving));
-    if (moving.path == WeightPath::RingSplit)
-        return usageError(fmt::format("a run does not support {}", weightPathName(moving.path)),
-                          "simulate it, or use weipipe");
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
                                    : config.tensor_ranks > 1                   ? "tensor-parallel ranks"
                                    : config.backend                            ? "GPUs"

@@ -25,14 +25,6 @@
 namespace bubblescope::cli {
 namespace {
 
-std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
-    const std::string name = plainName(request.spec.name);
-    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes}) {
-        if (plainName(weightPathName(path)) == name) return path;
-    }
-    return std::nullopt;
-}
-
 /// `peaks` are activations per rank, or empty if an activation is not freed on the rank that stored it.
 report::Table rankTable(const StepTimeline& step, const std::vector<int>& peaks) {
     using report::column;
@@ -189,18 +181,21 @@ CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& c
 
 } // namespace
 
+std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
+    const std::string name = plainName(request.spec.name);
+    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes}) {
+        if (plainName(weightPathName(path)) == name) return path;
+    }
+    return std::nullopt;
+}
+
 bool movesStages(const ScheduleRequest& request) {
     return plainName(request.spec.name) == plainName(kRoundPipe) || weightPathOf(request);
 }
 
-std::optional<WeightPath> trainedPath(const ScheduleRequest& request) {
-    const std::optional<WeightPath> path = weightPathOf(request);
-    return path == WeightPath::RingSplit ? std::nullopt : path;
-}
-
 Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
                      runtime::RunConfig& config) {
-    const WeightPath path = trainedPath(request).value();
+    const WeightPath path = weightPathOf(request).value();
     BUBBLESCOPE_TRY(checkOneStage(request, path));
     BUBBLESCOPE_TRY(checkMessageTimes(path, config.times, nodes));
     const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, nodes.value_or(1)};

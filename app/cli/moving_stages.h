@@ -25,8 +25,8 @@ struct MovingOptions {
 /// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// The path of weights in a schedule that `run` can train with weights that travel; nothing for other schedules.
-[[nodiscard]] std::optional<WeightPath> trainedPath(const ScheduleRequest& request);
+/// The path of weights in a schedule in which weights travel; nothing for other schedules.
+[[nodiscard]] std::optional<WeightPath> weightPathOf(const ScheduleRequest& request);
 
 /// Sets the schedule and the path of weights of a run. `config.times` must be set. Errors: Usage.
 [[nodiscard]] Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,

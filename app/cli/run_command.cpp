@@ -153,7 +153,7 @@ struct RunArguments {
 
 /// Rejects options that schedules with or without travelling weights do not use.
 Status checkWeightOptions(const RunArguments& options, const ProcessTeam* team) {
-    const std::optional<WeightPath> path = trainedPath(options.schedule);
+    const std::optional<WeightPath> path = weightPathOf(options.schedule);
     if (!path) {
         const bool timed = options.weights.unshard > TimeNs{0} || options.weights.reduce_grad > TimeNs{0};
         if (timed || options.nodes)
@@ -228,7 +228,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
-    if (trainedPath(options.schedule)) {
+    if (weightPathOf(options.schedule)) {
         BUBBLESCOPE_TRY(planWeightRun(options.schedule, options.weights, options.nodes, config));
         BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
         return config;

@@ -160,7 +160,7 @@ private:
         const RingMessages messages = moving_.messagesDuring(turn);
         if (moving_.pp > 1) sendDuring(turn, messages, start);
         Tensor own;
-        for (const OpKind kind : {OpKind::Backward, OpKind::Forward}) {
+        for (const OpKind kind : {OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight, OpKind::Forward}) {
             if (const std::optional<Op> op = moving_.opAt(kind, rank_, turn)) runOp(*op, own);
         }
         if (messages.gradients)
@@ -285,29 +285,37 @@ private:
         const TimeNs begin = clock_.begin(clock_.freeAt(), nominal);
         report(Activity::Kind::Computing, op, {}, begin + nominal);
         StageModel& worker = *workers_[stage.index()];
-        Tensor& weights = op.kind == OpKind::Forward || !inRing() ? forward_ : backward_;
-        worker.setWeights(std::move(weights), step_);
-        compute(op, worker, gradient);
-        weights = worker.takeWeights();
+        if (op.kind == OpKind::BackwardWeight) {
+            compute(op, worker, gradient);
+        } else {
+            Tensor& weights = op.kind == OpKind::Forward || !inRing() ? forward_ : backward_;
+            worker.setWeights(std::move(weights), step_);
+            compute(op, worker, gradient);
+            weights = worker.takeWeights();
+        }
         const DeviceClock::End end = finish(begin, nominal);
         last_end_ = end.time;
         state_.last.ranks[rank_.index()].emplace_back(op, begin, end.time);
         current_.reset();
     }
 
-    /// Inputs and outputs stay on the rank; `gradient` receives that of the weights after a backward.
+    /// Inputs and outputs stay on the rank; `gradient` receives that of the weights. W needs no weights.
     void compute(const Op& op, StageModel& worker, Tensor& gradient) {
         const Piece piece = state_.plan.pieceOf(op);
-        Tensor& passed = passed_[op.microbatch.value];
         if (op.kind == OpKind::Forward) {
+            Tensor& passed = passed_[op.microbatch.value];
             passed = worker.forward(piece, std::move(passed));
             if (op.chunk.value + 1 == moving_.pp) state_.losses[op.microbatch.index()] = worker.takeLoss();
             return;
         }
-        passed = worker.backwardInput(piece, std::move(passed));
+        if (op.kind != OpKind::BackwardWeight) {
+            Tensor& passed = passed_[op.microbatch.value];
+            passed = worker.backwardInput(piece, std::move(passed));
+            if (op.chunk.value == 0) passed_.erase(op.microbatch.value);
+        }
+        if (op.kind == OpKind::BackwardInput) return;
         worker.backwardWeight(piece);
         gradient = worker.takeGradient();
-        if (op.chunk.value == 0) passed_.erase(op.microbatch.value);
     }
 
     /// Ends an op on the rank's clock.
@@ -419,7 +427,8 @@ private:
 Result<WeightRunResult> runTravellingWeights(const EngineConfig& config, const WeightOrder& order,
                                              const EngineParts& parts, JobControl& control) {
     WeightRunState state(config, order, parts, control);
-    const std::int64_t ops = std::int64_t{order.moving.pp} * (2 * order.moving.microbatches + 1);
+    const int kinds = order.moving.path == WeightPath::RingSplit ? 3 : 2;
+    const std::int64_t ops = std::int64_t{order.moving.pp} * (kinds * order.moving.microbatches + 1);
     control.total = static_cast<std::uint64_t>(config.steps * ops);
     std::deque<WeightRank> ranks;
     for (std::size_t local = 0; local < parts.ranks.size(); ++local)

@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 /// An order in which weights travel (core/graph/moving_weights.h), and the nominal times of its messages, which matter
 /// only in paced runs; see MovingWeightTimes.
 struct WeightOrder {
-    MovingWeights moving; ///< not RingSplit
+    MovingWeights moving;
     TimeNs weights{0};
     TimeNs gradients{0};
     TimeNs between_nodes{0};
@@ -31,11 +31,12 @@ struct WeightRunResult {
 /// micro-batches with weights that it receives, and keeps the activations. A turn's messages leave when the turn
 /// starts, so a rank holds at most two columns of weights, one of gradients, and copies that are under way.
 ///
-/// In a ring, the gradients of a stage travel with its backward weights, past ranks that run the stage's backwards in
-/// the order of the micro-batches. After the last turn, each rank sends the gradients that it holds to the stage's
-/// owner. With nodes, the owner sends weights to all ranks of a node, and receives the gradients of each micro-batch;
-/// unlike in TawPipe's program, a node does not add its gradients first. Both add gradients in the order of DataPlan,
-/// so the results are bit-identical to those of a pipeline with the same stages.
+/// In a ring, the gradients of a stage travel past ranks that run the stage's backwards in the order of the
+/// micro-batches. After the last turn, each rank sends the gradients that it holds to the stage's owner. With nodes,
+/// the owner sends weights to all ranks of a node, and receives the gradients of each micro-batch; unlike in TawPipe's
+/// program, a node does not add its gradients first. Both add gradients in the order of DataPlan, so the results are
+/// bit-identical to those of a pipeline with the same stages. With RingSplit, ranks s … p−1 add to the gradients of
+/// stage s one round before the others, so a pipeline's results differ in their last bits.
 ///
 /// In paced runs, turns, ops and messages have the times of simulateMovingWeights(). Otherwise a turn begins when the
 /// rank's messages of the previous turn have arrived; in a ring, its neighbours must also have begun that turn.

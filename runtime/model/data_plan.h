@@ -58,7 +58,8 @@ struct StageTask {
     /// empty.
     std::vector<int> update_of{};  ///< the update that applies the sample's gradient
     std::vector<int> version_of{}; ///< number of this step's updates already applied to the weights of the sample's ops
-    bool gradient_per_piece = false; ///< true if the gradient is taken after each piece, because it travels
+    bool gradient_per_piece = false; ///< true if weights travel: gradients are taken after each piece, and the weights
+                                     ///< may leave between its I and W
 
     /// Updates per step.
     [[nodiscard]] int updates() const { return update_of.empty() ? 1 : update_of.back() + 1; }

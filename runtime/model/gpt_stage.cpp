@@ -196,9 +196,23 @@ Tensor GptStage<T>::backwardInput(Piece piece, Tensor output_grad) {
     for (std::size_t i = saved.blocks.size(); i-- > 0;)
         grad = backwardBlock(piece, i, std::move(grad), saved);
     saved.returned = true;
+    if (task_.gradient_per_piece) keepScaled(piece, saved);
     if (first_) saved.embedding_grad = backwardEmbedding(piece, std::exchange(grad, Buffer()));
     saved_bytes_ += saved.bytes();
     return first_ ? Tensor() : queue_->give(std::move(grad), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+void GptStage<T>::keepScaled(Piece piece, SavedActivations& saved) {
+    const auto keep = [&](int layer, std::size_t part, Normalised& normalised) {
+        const Layers<T> layers({*queue_, *queue_}, parametersOf(layer));
+        normalised.scaled = layers.scaled(part, normalised, tokens(piece));
+    };
+    for (std::size_t i = 0; i < saved.blocks.size(); ++i) {
+        keep(blockNumber(i), BlockParts::kLn1, saved.blocks[i].ln1);
+        keep(blockNumber(i), BlockParts::kLn2, saved.blocks[i].ln2);
+    }
+    if (last_) keep(headNumber(), Head<T>::kNorm, saved.head.normalised);
 }
 
 template <class T>

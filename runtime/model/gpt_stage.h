@@ -117,6 +117,8 @@ private:
     void weightsOfEmbedding(Piece piece, SavedActivations& saved, GradientSum::Target target);
     void weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved, GradientSum::Target target);
     void weightsOfHead(Piece piece, SavedActivations& saved, GradientSum::Target target);
+    /// Keeps what W would compute with the weights.
+    void keepScaled(Piece piece, SavedActivations& saved);
     [[nodiscard]] std::size_t numberOf(Piece piece) const;
     [[nodiscard]] SavedActivations& savedOf(Piece piece);
     [[nodiscard]] std::vector<typename Block::Saved*> earlierSlices(Piece piece, std::size_t block);

@@ -34,6 +34,8 @@ public:
             for (int s = 0; s < config.schedule.stages(); ++s) {
                 StageTask task = plan_.taskOf(Stage{s}, replica);
                 task.shard = shard;
+                if (config.weights && config.weights->moving.path == WeightPath::RingSplit)
+                    sortByTurn(task.pieces, config.weights->moving, Chunk{s});
                 stages_[static_cast<std::size_t>(replica)].push_back(makeStage(config, task));
             }
         }
@@ -53,6 +55,13 @@ public:
     [[nodiscard]] TrainedStages takeStages() { return std::move(stages_); }
 
 private:
+    /// The order in which a ring adds gradients.
+    static void sortByTurn(std::vector<Piece>& pieces, const MovingWeights& moving, Chunk stage) {
+        std::ranges::sort(pieces, {}, [&](const Piece& piece) {
+            return moving.turnOf({OpKind::BackwardWeight, piece.sample, stage});
+        });
+    }
+
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(const RunConfig& config, const StageTask& task) const {
         if (device_) return config.backend->makeStage(*device_, config.model, task);
         return makeCpuStage(config.model, task);
