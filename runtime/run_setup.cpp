@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/base/hash.h"
+#include "core/graph/moving_stages.h"
 #include "core/graph/moving_weights.h"
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
@@ -205,10 +206,15 @@ Status checkMoves(const RunConfig& config) {
     return {};
 }
 
-/// Checks a run in which weights travel.
-Status checkWeightRun(const RunConfig& config) {
-    const MovingWeights& moving = config.weights->moving;
-    BUBBLESCOPE_TRY(movingWeightsOrder(moving));
+/// Checks a run in which stages do not belong to ranks.
+Status checkMovingRun(const RunConfig& config) {
+    if (config.weights) BUBBLESCOPE_TRY(movingWeightsOrder(config.weights->moving));
+    if (config.round) {
+        const MovingStages& moving = config.round->moving;
+        BUBBLESCOPE_TRY(movingOrder(moving));
+        if (moving.forward_stages != moving.backward_stages || moving.forward_stages != config.schedule.stages())
+            return usageError("a run needs as many backward stages as forward stages", "simulate other numbers");
+    }
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
                                    : config.tensor_ranks > 1                   ? "tensor-parallel ranks"
                                    : config.backend                            ? "GPUs"
@@ -218,8 +224,8 @@ Status checkWeightRun(const RunConfig& config) {
                                    : !config.out_dir.empty()                   ? "a trace"
                                                                                : "";
     if (other.empty()) return checkNumbers(config);
-    return usageError(fmt::format("a run in which weights travel cannot be combined with {}", other),
-                      "use an order in which activations travel, such as 1f1b");
+    return usageError(fmt::format("stages that do not belong to ranks cannot be combined with {}", other),
+                      "use an order with fixed stages, such as 1f1b");
 }
 
 } // namespace
@@ -230,7 +236,7 @@ std::string failureOf(const Error& error) {
 }
 
 Status checkConfig(const RunConfig& config) {
-    if (config.weights) return checkWeightRun(config);
+    if (config.movesStages()) return checkMovingRun(config);
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
         std::string message = "the schedule cannot be executed: " + problems.front().message.text();

@@ -2,12 +2,8 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "core/cost/cost_model.h"
 #include "core/graph/moving_weights.h"
-#include "core/timeline/step_timeline.h"
-#include "runtime/engine/engine.h"
-
-#include <vector>
+#include "runtime/engine/moving_rank.h"
 
 namespace bubblescope::runtime {
 
@@ -18,12 +14,6 @@ struct WeightOrder {
     TimeNs weights{0};
     TimeNs gradients{0};
     TimeNs between_nodes{0};
-};
-
-struct WeightRunResult {
-    EngineResult engine; ///< `losses` has one entry per step and update; `stages` are those that their owners train
-    StepTimeline last;   ///< ops of the last step; chunks are stage numbers
-    std::vector<TimeNs> walls; ///< of each step: from its start to the end of its last op, without the update
 };
 
 /// Trains on ranks of this process, one thread each, with weights that travel in messages. A rank owns one stage: only
@@ -44,7 +34,7 @@ struct WeightRunResult {
 /// `config.schedule` has one chunk per rank, and the ops of movingWeightsOrder(); only steps, pacing, times and
 /// `end_early` are used otherwise. `parts.make_stage` must support StageModel::takeWeights(). Control and errors are
 /// those of runEngine().
-[[nodiscard]] Result<WeightRunResult> runTravellingWeights(const EngineConfig& config, const WeightOrder& order,
+[[nodiscard]] Result<MovingRunResult> runTravellingWeights(const EngineConfig& config, const WeightOrder& order,
                                                            const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

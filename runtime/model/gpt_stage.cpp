@@ -161,6 +161,12 @@ void GptStage<T>::recompute(Piece piece) {
 }
 
 template <class T>
+void GptStage<T>::forget(Piece piece) {
+    saved_bytes_ -= savedOf(piece).bytes();
+    saved_.erase(piece);
+}
+
+template <class T>
 void GptStage<T>::offload(Piece piece) {
     SavedActivations& saved = savedOf(piece);
     saved_bytes_ -= saved.bytes();

@@ -33,6 +33,7 @@ public:
     [[nodiscard]] Tensor forward(Piece piece, Tensor input) override;
     [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override;
     void backwardWeight(Piece piece) override;
+    void forget(Piece piece) override;
     void offload(Piece piece) override;
     void reload(Piece piece) override;
     void recompute(Piece piece) override;

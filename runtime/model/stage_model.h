@@ -47,6 +47,9 @@ public:
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
+    /// Frees what F has kept for the piece, because its other ops run elsewhere.
+    virtual void forget(Piece /*piece*/) { cannotMove(); }
+
     // Call these functions between F and I of a piece, which must be a complete micro-batch. The functions offload the
     // data that F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).
     virtual void offload(Piece /*piece*/) { cannotMove(); }

@@ -84,14 +84,14 @@ TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
     EXPECT_NE(digest(run("1f1b", "1", {"--no-pace", "--seed", "2"})), reference);
 }
 
-TEST(RunCommand, TrainsWithWeightsThatTravel) {
+TEST(RunCommand, TrainsWithStagesThatMove) {
     const auto train = [](const std::string& schedule, std::vector<std::string> more) {
         more.insert(more.begin(), {"run", "--schedule", schedule, "--pp", "3", "--microbatches", "5", "--forward",
                                    "1ms", "--backward", "2ms", "--steps", "2"});
         return runProgram(more);
     };
     const auto pipeline = train("1f1b", {"--json"}).json();
-    for (const std::string name : {"weipipe", "weipipe-naive", "tawpipe"}) {
+    for (const std::string name : {"weipipe", "weipipe-naive", "tawpipe", "roundpipe"}) {
         const auto ring = train(name, {"--json"});
         ASSERT_EQ(ring.exit_code, 0) << ring.err;
         const auto document = ring.json();
@@ -119,7 +119,10 @@ TEST(RunCommand, TrainsWithWeightsThatTravel) {
                                                   {"--inject", "slow:rank=1,factor=2"}})
         EXPECT_EQ(train("weipipe", words).exit_code, 2) << words.front();
     EXPECT_EQ(train("1f1b", {"--unshard", "1ms"}).exit_code, 2);
-    EXPECT_THAT(train("roundpipe", {}).err, testing::HasSubstr("`bubblescope simulate` supports it"));
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--out", "x"}, {"--reduce-grad", "1ms"}, {"--nodes", "2"}, {"--links", "x"}})
+        EXPECT_NE(train("roundpipe", words).exit_code, 0) << words.front();
+    EXPECT_EQ(train("roundpipe", {"--vpp", "2", "--comm", "100us", "--unshard", "1ms"}).exit_code, 0);
 }
 
 TEST(RunCommand, TakesASchedulesFile) {

@@ -105,7 +105,7 @@ TEST(WeightRun, PacedRunEqualsSimulationToTheNanosecond) {
                 .make_stage = [&](const StageTask& task) { return makeCpuStage(config.model, task); },
                 .ranks = transports.ends()};
             JobControl control;
-            const Result<WeightRunResult> ran = runTravellingWeights(config, *config.weights, parts, control);
+            const Result<MovingRunResult> ran = runTravellingWeights(config, *config.weights, parts, control);
             ASSERT_TRUE(ran.ok()) << ran.error().text();
             EXPECT_EQ(ran.value().engine.late_ops, 0);
 
