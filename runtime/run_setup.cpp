@@ -75,6 +75,19 @@ Status checkUpdates(const RunConfig& config) {
                       "use an order that flushes the pipeline, such as 1f1b");
 }
 
+/// Checks the options that are combined with encoders. Layer numbers count one embedding per model.
+Status checkEncoders(const RunConfig& config) {
+    if (encodersOf(config.schedule.placement).ranks() == 0) return {};
+    const bool layers = std::ranges::any_of(config.faults, [](const Fault& fault) { return fault.layer.has_value(); });
+    const std::string_view other = config.backend                              ? "GPUs"
+                                   : config.aadiff                             ? "checks in bubbles"
+                                   : config.dispatch.dynamic() || config.adapt ? "orders that change"
+                                   : layers                                    ? "faults in layers"
+                                                                               : "";
+    if (other.empty()) return {};
+    return usageError(fmt::format("encoders cannot be combined with {}", other), "use an order without encoders");
+}
+
 Status checkNumbers(const RunConfig& config) {
     if (config.steps < 1) return usageError("a run needs at least one step");
     if (config.replicas < 1) return usageError("a run needs at least one replica");
@@ -243,7 +256,7 @@ Status checkConfig(const RunConfig& config) {
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
-    BUBBLESCOPE_TRY(rejectEncoders(config.schedule.placement, "a run of one model"));
+    BUBBLESCOPE_TRY(checkEncoders(config));
     if (StageWays::of(config.schedule).copies() > 1)
         return inputError({}, "the schedule has copies of a second, smaller model, but a run trains one model",
                           "use an order for one model");

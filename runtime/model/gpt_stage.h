@@ -67,7 +67,7 @@ private:
         Buffer targets;
         Buffer embedding_grad;                    ///< kept from I to W, on the first stage
         typename Head<T>::Saved head;             ///< on the last stage
-        Buffer input;                             ///< kept by an F that will be recomputed, except on the first stage
+        Buffer input;                             ///< kept by an F that will be recomputed, if it has an input
         bool returned = false;                    ///< true if op I has run
         std::vector<std::vector<std::byte>> host; ///< the other buffers while they are offloaded, in order of forEach()
 

@@ -36,8 +36,8 @@ class StageModel {
 public:
     virtual ~StageModel() = default;
 
-    /// F. `input` is the output of the previous stage; empty on the first stage, which reads the data. The last stage
-    /// computes the loss and returns an empty tensor.
+    /// F. `input` is the output of the previous stage, or the sum of the encoders' outputs; empty on the first stage of
+    /// a model or encoder, which reads the data. The last stage computes the loss and returns an empty tensor.
     [[nodiscard]] virtual Tensor forward(Piece piece, Tensor input) = 0;
 
     /// I, or the first half of B. `output_grad` is the result of the next stage; empty on the last stage. Returns the

@@ -125,6 +125,29 @@ TEST(RunCommand, TrainsWithStagesThatMove) {
     EXPECT_EQ(train("roundpipe", {"--vpp", "2", "--comm", "100us", "--unshard", "1ms"}).exit_code, 0);
 }
 
+TEST(RunCommand, TrainsWithEncoders) {
+    const ScratchFolder scratch;
+    const auto train = [](std::vector<std::string> more) {
+        more.insert(more.begin(),
+                    {"run", "--schedule", "1f1b", "--pp", "5", "--encoders", "2:800us+1", "--microbatches", "4",
+                     "--forward", "1ms", "--backward", "2ms", "--steps", "2", "--json"});
+        return runProgram(more);
+    };
+    const auto result = train({"--out", scratch.file("trace")});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    EXPECT_EQ(document["trace"]["problems"].size(), 0U);
+    ASSERT_EQ(document["steps"].size(), 2U);
+    EXPECT_LT(document["training"]["losses"][1], document["training"]["losses"][0]);
+    const auto again = runProgram({"analyze", scratch.file("trace"), "--json"});
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(again.json()["steps"], document["steps"]);
+    EXPECT_EQ(again.json()["schedule"]["placement"], "encoders-2-1");
+    EXPECT_EQ(train({"--no-pace"}).json()["training"]["weights_digest"], document["training"]["weights_digest"]);
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--adapt"}, {"--dispatch", "ready"}})
+        EXPECT_EQ(train(words).exit_code, 2) << words.front();
+}
+
 TEST(RunCommand, TakesASchedulesFile) {
     const ScratchFolder scratch;
     const auto order = runProgram({"schedule", "--schedule", "dualpipe", "--pp", "2", "--microbatches", "4", "--json"});
