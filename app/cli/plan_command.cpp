@@ -40,7 +40,7 @@ CommandResult planRun(const PlanArguments& options) {
         !options.request.recompute.empty() || !options.request.zero.empty())
         return usageError("a trace already defines the parallelism, recomputation and micro-batch size",
                           "restrict only schedules and chunks, or plan without a trace");
-    BUBBLESCOPE_ASSIGN(plan::Space choices, options.request.choices());
+    BUBBLESCOPE_ASSIGN(plan::Space choices, options.request.choices(true));
     choices.plans = static_cast<std::size_t>(options.plans);
     BUBBLESCOPE_ASSIGN(const double peak, peakSeconds(options.request));
     BUBBLESCOPE_ASSIGN(const AlignedRun run, loadAligned(options.from));

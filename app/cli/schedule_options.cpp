@@ -138,10 +138,12 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
             Field("encoders"), parseEncoders,
             [](ScheduleRequest& into, const EncoderRequest& encoders) {
                 into.spec.encoders = encoders.ranks;
-                into.encoder_forward = encoders.forward;
+                into.encoder_times = encoders.times;
             },
-            "Pipeline ranks of one or two encoders before the trunk, of the P ranks, and forward times (2:800us+1)")
-        .typeName("P[:TIME][+P[:TIME]]")
+            "Pipeline ranks of one or two encoders before the trunk, of the P ranks, with forward times and replicas "
+            "per "
+            "trunk replica (2:800us@dp4+1)")
+        .typeName("P[:TIME][@dpK][+…]")
         .excludes(file)
         .group(group)
         .rare();

@@ -350,14 +350,11 @@ CommandResult run(const SimulateArguments& options) {
     if (movesStages(request)) {
         if (!axes.empty())
             return usageError(fmt::format("{} cannot be compared in a table", request.spec.name), "simulate it alone");
-        if (!options.out.empty())
-            return usageError(
-                fmt::format("--out does not work with {}: a trace identifies stages by their rank", request.spec.name),
-                "use --svg, --csv or --ops");
         return simulateMovingStages(request, {.weights = options.weights,
                                               .nodes = options.nodes,
                                               .svg = options.svg,
                                               .csv = options.csv,
+                                              .out = options.out,
                                               .ops = options.ops,
                                               .json = options.json});
     }

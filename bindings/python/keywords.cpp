@@ -105,7 +105,7 @@ void takeSchedule(Keywords& from, ScheduleRequest& into) {
     EncoderRequest encoders;
     from.parsed("encoders", encoders, parseEncoders);
     into.spec.encoders = encoders.ranks;
-    into.encoder_forward = encoders.forward;
+    into.encoder_times = encoders.times;
 }
 
 void takeTimes(Keywords& from, ScheduleRequest& into) {

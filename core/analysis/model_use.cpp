@@ -3,6 +3,7 @@
 #include "core/cost/devices.h"
 #include "core/cost/model_flops.h"
 #include "core/cost/partition.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -89,6 +90,7 @@ Result<ModelUse> modelUse(const RunInfo& run, const TrainedModel& model) {
 Result<ModelUse> modelUse(const UsedPipeline& order, const TrainedModel& model) {
     BUBBLESCOPE_ASSIGN(const ForwardFlops forward, forwardFlops(model.shape));
     BUBBLESCOPE_ASSIGN(const DeviceSpec device, deviceOf(order.device, model));
+    BUBBLESCOPE_TRY(rejectMoving(order.placement, "model FLOPs utilisation per rank"));
     const int apart = routes(order.placement);
     const int stages = order.pp * order.vpp;
     if (model.shape.layers < stages / apart)

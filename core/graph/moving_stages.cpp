@@ -86,6 +86,7 @@ Result<Schedule> movingOrder(const MovingStages& stages) {
     BUBBLESCOPE_TRY(checkSizes(stages));
     Schedule order;
     order.name = kRoundPipe;
+    order.placement = kMovingPlacement;
     order.pp = stages.pp;
     order.microbatches = stages.microbatches;
     order.vpp = std::max(stages.forward_stages, stages.backward_stages);
@@ -106,6 +107,7 @@ Result<StepTimeline> simulateMoving(const MovingStages& stages, const MovingTime
     const MovingGraph graph(stages);
     const TaskTimes ends = graph.ends(times);
     StepTimeline step;
+    step.placement = kMovingPlacement;
     step.pp = stages.pp;
     step.microbatches = stages.microbatches;
     step.vpp = std::max(stages.forward_stages, stages.backward_stages);

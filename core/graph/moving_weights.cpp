@@ -1,6 +1,7 @@
 #include "core/graph/moving_weights.h"
 
 #include "core/base/field.h"
+#include "core/base/text.h"
 #include "core/graph/longest_path.h"
 #include "core/schedule/moving_names.h"
 
@@ -289,10 +290,21 @@ RingMessages MovingWeights::messagesDuring(int turn) const {
     return messages;
 }
 
+std::string nodesFlavor(int nodes) {
+    return nodes > 1 ? fmt::format("{} nodes", nodes) : std::string();
+}
+
+int nodesOfFlavor(std::string_view flavor) {
+    const auto nodes = takeNumber<int>(flavor);
+    return nodes && *nodes > 1 && flavor == " nodes" ? *nodes : 1;
+}
+
 Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {
     BUBBLESCOPE_TRY(checkSizes(moving));
     Schedule order;
     order.name = weightPathName(moving.path);
+    order.flavor = nodesFlavor(moving.nodes);
+    order.placement = kMovingPlacement;
     order.pp = moving.pp;
     order.microbatches = moving.microbatches;
     order.vpp = moving.pp;
@@ -325,6 +337,7 @@ Result<MovingWeightsStep> simulateMovingWeights(const MovingWeights& moving, con
 
     MovingWeightsStep result;
     StepTimeline& step = result.step;
+    step.placement = kMovingPlacement;
     step.pp = moving.pp;
     step.microbatches = moving.microbatches;
     step.vpp = moving.pp;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -126,6 +127,11 @@ struct MovingWeightsStep {
     std::vector<std::vector<ActionTime>> messages; ///< per receiving rank; they are Unshard and ReduceGrad actions
     WeightTraffic traffic;
 };
+
+/// The flavor of an order with several nodes, such as "2 nodes"; empty for one node.
+[[nodiscard]] std::string nodesFlavor(int nodes);
+/// Inverse of nodesFlavor(); 1 for any other text.
+[[nodiscard]] int nodesOfFlavor(std::string_view flavor);
 
 /// The order of each rank; chunks in it are stage numbers. Errors: Usage if the sizes are impossible.
 [[nodiscard]] Result<Schedule> movingWeightsOrder(const MovingWeights& moving);

@@ -5,6 +5,7 @@
 #include "core/graph/rendezvous.h"
 #include "core/graph/timeline_recorder.h"
 #include "core/graph/validate.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -276,6 +277,7 @@ private:
 } // namespace
 
 Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(rejectMoving(schedule.placement, "this simulation"));
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
         return usageError(fmt::format("times are given for {} stages, but the schedule has {}", costs.stages.size(),
                                       schedule.stages()),

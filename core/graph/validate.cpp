@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/graph/rendezvous.h"
+#include "core/schedule/moving_names.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>
@@ -109,8 +110,10 @@ private:
         const auto need = [&](OpKind kind, const Sentence& why) {
             if (graph_.find(kind, microbatch, stage, sequence) != kMissingOp) return;
             const Op op{kind, microbatch, at.chunk, sequence};
+            const bool moving = schedule_.placement == kMovingPlacement;
             add("missing", at.rank, schedule_.ranks[at.rank.index()].size(),
-                say("rank {} never runs {}{}", at.rank.value, opName(op), why));
+                moving ? say("no rank runs {}{}", opName(op), why)
+                       : say("rank {} never runs {}{}", at.rank.value, opName(op), why));
         };
         need(OpKind::Forward, {});
         need(OpKind::Backward, {});

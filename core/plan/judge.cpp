@@ -3,6 +3,8 @@
 #include "core/cost/model_flops.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
+#include "core/plan/travelling.h"
+#include "core/schedule/moving_names.h"
 #include "core/timeline/step_timeline.h"
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -132,6 +135,11 @@ void shareStates(MemoryModel& memory, const Layout& layout, const ModelSizes& si
 /// A rank's work on one micro-batch.
 OpSeconds onRank(const Pipeline& pipeline, const Layout& layout, int rank) {
     OpSeconds sum;
+    if (pipeline.placement == kMovingPlacement) {
+        for (const OpSeconds& stage : pipeline.stages)
+            sum += stage;
+        return sum;
+    }
     for (int chunk = 0; chunk < layout.vpp; ++chunk)
         sum += pipeline.stages[stageOf(pipeline.placement, layout.pp, Rank{rank}, Chunk{chunk}).index()];
     return sum;
@@ -142,6 +150,12 @@ bool wholeBackward(std::string_view family) {
     constexpr std::string_view kWhole[] = {"fthenb",      "1f1b",       "eager-1f1b",
                                            "interleaved", "looped-bfs", "interleaved-fthenb"};
     return std::ranges::find(kWhole, family) != std::end(kWhole);
+}
+
+/// Number of micro-batches that a rank processes.
+int microbatchesOf(const Pipeline& pipeline, const Layout& layout, int rank) {
+    if (pipeline.placement != kMovingPlacement) return layout.microbatches;
+    return (layout.microbatches - rank + layout.pp - 1) / layout.pp;
 }
 
 double longestEnd(const Pipeline& pipeline) {
@@ -183,19 +197,30 @@ Result<MemoryModel> Judge::memory(const Layout& layout, Placement placement) con
     sizes_only.pp = layout.pp;
     sizes_only.vpp = layout.vpp;
     sizes_only.microbatches = layout.microbatches;
-    sizes_only.placement = placement;
+    const bool travels = placement == kMovingPlacement;
+    sizes_only.placement = travels ? Placement::Loop : placement;
     BUBBLESCOPE_ASSIGN(MemoryModel made, memoryModel(sizes, sizes_only));
     shareStates(made, layout, sizes);
+    if (!travels) return made;
+    made.other = travellingStates(made).fixed();
+    for (StageMemory& stage : made.stages)
+        stage.weights = stage.gradients = stage.optimizer = 0;
     return made;
 }
 
 Result<Pipeline> Judge::pipeline(const Layout& layout) const {
     BUBBLESCOPE_TRY(checkFit(problem_, layout));
     BUBBLESCOPE_ASSIGN(const ModelSizes sizes, transformerSizes(shapeOf(problem_.shape, layout)));
-    const ScheduleFamily* const family = findScheduleFamily(layout.schedule);
-    if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", layout.schedule));
     Pipeline made;
-    made.placement = family->placement;
+    std::optional<MovingWeights> moving;
+    if (weightsTravel(layout.schedule)) {
+        BUBBLESCOPE_ASSIGN(moving, travelOf(layout, problem_.cluster));
+        made.placement = kMovingPlacement;
+    } else {
+        const ScheduleFamily* const family = findScheduleFamily(layout.schedule);
+        if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", layout.schedule));
+        made.placement = family->placement;
+    }
     const ModelSeconds model(problem_.shape, layout, problem_.cluster);
     const OpSeconds dense = model.layer(false);
     const OpSeconds routing = problem_.shape.experts.count > 0 ? model.layer(true) : OpSeconds{};
@@ -221,8 +246,10 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
         const auto experts = static_cast<double>(own.expert_parameters);
         const RankParameters weights{static_cast<double>(own.parameters) - experts, experts};
         addShards(stage, weights, count, layout, problem_.cluster);
-        const auto rank = static_cast<std::size_t>(locate(made.placement, layout.pp, Stage{s}).rank.value);
+        const Rank owner = moving ? moving->ownerRank(Stage{s}) : locate(made.placement, layout.pp, Stage{s}).rank;
+        const std::size_t rank = owner.index();
         parameters[rank] += weights;
+        made.largest_stage = std::max(made.largest_stage, static_cast<double>(own.parameters));
         made.layers[rank] += count;
         made.stages.push_back(stage);
     }
@@ -230,14 +257,21 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
         made.times.push_back(timesOf(stage));
     for (int r = 0; r < layout.pp; ++r) {
         const auto at = static_cast<std::size_t>(r);
-        made.ends.push_back(
-            stepEnd(parameters[at], onRank(made, layout, r), made.layers[at], layout, problem_.cluster));
+        // Gradients that travel are complete at the end of the step, so only one stage's time can hide their reduction.
+        const OpSeconds once = moving ? made.stages.back() : onRank(made, layout, r);
+        made.ends.push_back(stepEnd(parameters[at], once, made.layers[at], layout, problem_.cluster));
     }
     made.transfer = timeOf(model.transfer());
     return made;
 }
 
 double Judge::bound(const Pipeline& pipeline, const Layout& layout) const {
+    if (pipeline.placement == kMovingPlacement) {
+        TimeNs once{0};
+        for (const OpTimes& times : pipeline.times)
+            once += times.forward + times.backward;
+        return secondsOf(once * microbatchesOf(pipeline, layout, 0)) + longestEnd(pipeline);
+    }
     TimeNs longest{0};
     TimeNs to_rank{0};   // forwards before the rank's lowest stage
     TimeNs from_rank{0}; // input gradients after it
@@ -263,7 +297,7 @@ double Judge::bound(const Pipeline& pipeline, const Layout& layout) const {
 std::int64_t Judge::memoryBound(const MemoryModel& memory, const Layout& layout, Placement placement) const {
     std::int64_t most = 0;
     for (int r = 0; r < layout.pp; ++r) {
-        std::int64_t fixed = 0;
+        std::int64_t fixed = memory.other;
         std::int64_t activations = 0;
         for (int chunk = 0; chunk < layout.vpp; ++chunk) {
             const StageMemory& stage = memory.stages[stageOf(placement, layout.pp, Rank{r}, Chunk{chunk}).index()];
@@ -281,6 +315,11 @@ double Judge::peakSeconds() const {
 }
 
 Result<std::shared_ptr<const Schedule>> Judge::order(const Layout& layout) const {
+    if (weightsTravel(layout.schedule)) {
+        BUBBLESCOPE_ASSIGN(const MovingWeights moving, travelOf(layout, problem_.cluster));
+        BUBBLESCOPE_ASSIGN(Schedule made, movingWeightsOrder(moving));
+        return std::make_shared<const Schedule>(std::move(made));
+    }
     const OrderStore::Key key{layout.schedule, layout.pp, layout.microbatches, layout.vpp};
     if (std::shared_ptr<const Schedule> known = orders_->find(key)) return known;
     ScheduleSpec spec;
@@ -295,6 +334,15 @@ Result<std::shared_ptr<const Schedule>> Judge::order(const Layout& layout) const
     return std::shared_ptr<const Schedule>(shared);
 }
 
+Result<StepTimeline> Judge::timeline(const Layout& layout, const Pipeline& pipeline, const Schedule& schedule) const {
+    if (pipeline.placement != kMovingPlacement) return simulate(schedule, costsOf(pipeline));
+    BUBBLESCOPE_ASSIGN(const MovingWeights moving, travelOf(layout, problem_.cluster));
+    BUBBLESCOPE_ASSIGN(MovingWeightsStep step,
+                       simulateMovingWeights(moving, travelTimes(moving, pipeline, layout, problem_.cluster)));
+    step.step.end = step.gradients_home;
+    return std::move(step.step);
+}
+
 std::vector<std::vector<MemoryPoint>> PlanStep::memoryCurves() const {
     std::vector<std::vector<MemoryPoint>> curves;
     for (std::size_t r = 0; r < timeline.ranks.size(); ++r)
@@ -306,7 +354,7 @@ Result<PlanStep> Judge::step(const Layout& layout) const {
     BUBBLESCOPE_ASSIGN(const Pipeline made, pipeline(layout));
     PlanStep step;
     BUBBLESCOPE_ASSIGN(step.schedule, order(layout));
-    BUBBLESCOPE_ASSIGN(step.timeline, simulate(*step.schedule, costsOf(made)));
+    BUBBLESCOPE_ASSIGN(step.timeline, timeline(layout, made, *step.schedule));
     BUBBLESCOPE_ASSIGN(step.memory, memory(layout, made.placement));
     step.memory.other += problem_.cluster.reserved;
     return step;
@@ -321,6 +369,14 @@ Result<Plan> Judge::judge(const Layout& layout) const {
     const std::vector<RankMemory> used = memoryUse(*schedule, sizes);
     const auto most = std::ranges::max_element(used, {}, [](const RankMemory& rank) { return rank.peak(); });
     plan.memory = *most;
+    if (made.placement == kMovingPlacement) {
+        BUBBLESCOPE_ASSIGN(const MemoryModel stages, memory(layout, Placement::Loop));
+        const StageMemory held = travellingStates(stages);
+        plan.memory.weights = held.weights;
+        plan.memory.gradients = held.gradients;
+        plan.memory.optimizer = held.optimizer;
+        plan.memory.other = 0;
+    }
     plan.memory_rank = static_cast<int>(most - used.begin());
     plan.peak_op = schedule->ranks[Rank{plan.memory_rank}.index()][plan.memory.peak_op];
     if (plan.memory.peak() > budget()) return plan;
@@ -332,13 +388,13 @@ Result<Plan> Judge::judge(const Layout& layout) const {
         span = (costs.times.forward + costs.times.backward) * layout.microbatches;
         plan.exact = true;
     } else {
-        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(*schedule, costs));
+        BUBBLESCOPE_ASSIGN(const StepTimeline step, timeline(layout, made, *schedule));
         span = step.wall();
     }
     double busy = 0;
     double busiest = 0;
     for (int r = 0; r < layout.pp; ++r) {
-        const Seconds work = onRank(made, layout, r).all() * layout.microbatches;
+        const Seconds work = onRank(made, layout, r).all() * microbatchesOf(made, layout, r);
         busy += work.all();
         if (work.all() <= busiest) continue;
         busiest = work.all();

@@ -54,7 +54,8 @@ struct Pipeline {
     std::vector<StepEnd> ends;     ///< by rank
     TimeNs transfer{0};
     Placement placement = Placement::Loop;
-    std::vector<int> layers; ///< by rank
+    std::vector<int> layers;  ///< by rank
+    double largest_stage = 0; ///< parameters of the largest stage on a rank
 };
 
 /// One step of a layout's pipeline, without the end of the step (see StepEnd).
@@ -78,7 +79,8 @@ public:
     Judge(const Judge&) = delete;
     Judge& operator=(const Judge&) = delete;
 
-    /// Errors: Usage if the model cannot be split as the layout requires.
+    /// If weights travel (core/plan/travelling.h), the placement is kMovingPlacement, and a rank's states are in
+    /// MemoryModel::other. Errors: Usage if the model cannot be split as the layout requires.
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;
 
@@ -101,6 +103,9 @@ public:
 
 private:
     [[nodiscard]] Result<std::shared_ptr<const Schedule>> order(const Layout& layout) const;
+    /// Simulates the pipeline's order. The step ends when all weight gradients are complete.
+    [[nodiscard]] Result<StepTimeline> timeline(const Layout& layout, const Pipeline& pipeline,
+                                                const Schedule& schedule) const;
 
     Problem problem_;
     double step_flops_;

@@ -28,7 +28,7 @@ struct Layout {
     int vpp = 1;
     int microbatch = 1; ///< sequences
     int microbatches = 1;
-    std::string schedule = "1f1b"; ///< name of a family from scheduleFamilies(), in its default flavor
+    std::string schedule = "1f1b"; ///< a family of scheduleFamilies() in its default flavor, or travelling.h
     std::vector<int> layers_per_stage;
     TransformerShape::Recompute recompute = TransformerShape::Recompute::None;
     Zero zero = Zero::Optimizer;

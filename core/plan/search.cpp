@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/cost/model_flops.h"
 #include "core/cost/partition.h"
+#include "core/plan/travelling.h"
 
 #include <fmt/format.h>
 
@@ -116,7 +117,7 @@ private:
         std::vector<int> chunks;
         const bool two = layout.schedule == "zb-v" || layout.schedule.starts_with("v-") ||
                          layout.schedule == "dualpipev" || layout.schedule == "stp";
-        if (layout.pp == 1) {
+        if (layout.pp == 1 || weightsTravel(layout.schedule)) {
             chunks = {1};
         } else if (two) {
             chunks = {2};
@@ -169,7 +170,7 @@ private:
             for (const Zero zero : {Zero::None, Zero::Optimizer, Zero::Gradients, Zero::Weights}) {
                 // Without sharding, a rank transfers the same number of bytes, but stores and updates more.
                 if (space_.zero.empty() ? zero == Zero::None : !allows(space_.zero, zero)) continue;
-                if (zero >= Zero::Gradients && layout.sharers() == 1) continue;
+                if (zero >= Zero::Gradients && (layout.sharers() == 1 || weightsTravel(layout.schedule))) continue;
                 layout.zero = zero;
                 made_.push_back(layout);
             }

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/recognise/op_counts.h"
 #include "core/schedule/dependency.h"
+#include "core/schedule/moving_names.h"
 #include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
@@ -183,7 +184,7 @@ Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, c
     // The run information in the files also reveals missing ranks.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
-    const bool is_missing = std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
+    const bool is_missing = !found.moving && std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
     if (is_missing && numbered) return missingRanks(where, std::max(least, stated), extent.owners);
     for (const std::int64_t owner : extent.owners) {
         const Rank rank{layout.rank_of_owner.size()};
@@ -234,6 +235,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
         if (found.bidirectional && sharesNumbers(found)) layout.microbatches *= 2;
     } else {
         BUBBLESCOPE_TRY(placeRanks(extent, found, layout, where));
+        if (found.moving) layout.placement = kMovingPlacement;
     }
     if (found.info) BUBBLESCOPE_TRY(applyInfo(*found.info, layout, where));
     return layout;
@@ -294,6 +296,10 @@ Sentence opFault(Rank rank, const Op& op, bool twice) {
                  : say("rank {} is missing {}", rank.value, opName(op));
 }
 
+Sentence opFault(const Op& op) {
+    return say("no rank ran {}", opName(op));
+}
+
 Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason) {
     const Sentence named = replica == 0 ? say("step {}", step) : say("step {}, replica {}", step, replica);
     return {"incomplete-step", 1, say("{}: {}", named, reason), say("skipped steps with missing or duplicate ops")};
@@ -307,9 +313,10 @@ std::optional<OpFault> opFaultOf(const Diagnostic& problem) {
     fault.step = parseNumber<int>(parts[0].arguments()[0].text());
     const Sentence& reason = parts[1];
     fault.twice = reason.pattern() == opFault({}, {}, true).pattern();
-    if (!fault.twice && reason.pattern() != opFault({}, {}, false).pattern()) return fault;
-    fault.rank = Rank{parseNumber<std::int32_t>(reason.arguments()[0].text()).value_or(0)};
-    fault.op = parseOpName(reason.arguments()[1].text());
+    const bool by_rank = fault.twice || reason.pattern() == opFault({}, {}, false).pattern();
+    if (!by_rank && reason.pattern() != opFault({}).pattern()) return fault;
+    if (by_rank) fault.rank = Rank{parseNumber<std::int32_t>(reason.arguments()[0].text()).value_or(0)};
+    fault.op = parseOpName(reason.arguments().back().text());
     return fault;
 }
 
@@ -371,11 +378,13 @@ private:
     }
     /// Slots of one micro-batch.
     [[nodiscard]] std::size_t unitSize() const {
-        return static_cast<std::size_t>(layout_.pp) * static_cast<std::size_t>(layout_.vpp) *
+        return static_cast<std::size_t>(stageCount(layout_.placement, layout_.pp, layout_.vpp)) *
                static_cast<std::size_t>(layout_.slices);
     }
     [[nodiscard]] std::size_t index(Rank rank, const Op& op) const {
-        const std::size_t part = rank.index() * static_cast<std::size_t>(layout_.vpp) + op.chunk.index();
+        // locate() returns rank 0 for stages that move.
+        const std::size_t holder = layout_.placement == kMovingPlacement ? 0 : rank.index();
+        const std::size_t part = holder * static_cast<std::size_t>(layout_.vpp) + op.chunk.index();
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
     }
@@ -398,7 +407,7 @@ private:
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = opFault(rank, op, false);
+            fault = layout_.placement == kMovingPlacement ? opFault(op) : opFault(rank, op, false);
             return true;
         });
         return fault;
@@ -444,6 +453,7 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
 
 /// The rank at the other end of a transfer; for a collective, the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
+    if (layout.placement == kMovingPlacement) return std::nullopt; // such records belong to no stage's rank
     const int stages = layout.pp * layout.vpp;
     const int last = stages - (joins(layout.placement) ? 0 : 1);
     if (comm.stage < 0 || comm.stage > last) return std::nullopt;

@@ -40,6 +40,8 @@ struct OpFault {
 /// Creates the report on a skipped step ("incomplete-step"). The reason can come from opFault().
 [[nodiscard]] Diagnostic incompleteStep(std::int64_t step, std::int64_t replica, const Sentence& reason);
 [[nodiscard]] Sentence opFault(Rank rank, const Op& op, bool twice);
+/// For a missing op that any rank could have run.
+[[nodiscard]] Sentence opFault(const Op& op);
 /// Parses the fault from a report created by incompleteStep(); nullopt for other problems.
 [[nodiscard]] std::optional<OpFault> opFaultOf(const Diagnostic& problem);
 

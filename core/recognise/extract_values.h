@@ -51,7 +51,10 @@ void fields(Wire& wire, RunInfo& value) {
     auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, steps, placement, paced, pace_tolerance,
            faults] = value;
     wire(source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, steps, paced, faults);
-    wire.enumeration(placement, Placement::Bidirectional);
+    wire(placement);
+    if constexpr (requires { wire.left(); }) {
+        if (placementFromName(placementName(placement)) != placement) wire.reject();
+    }
     wire.duration(pace_tolerance);
 }
 template <class Wire>

@@ -11,8 +11,10 @@
 #include "core/recognise/infer_chunks.h"
 #include "core/recognise/kernel_steps.h"
 #include "core/recognise/match_schedule.h"
+#include "core/recognise/moving_guess.h"
 #include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -340,6 +342,10 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
     if (run.explanation.evidence.empty())
         explainNamedOps(run.explanation, static_cast<std::int64_t>(run.steps.size()), others);
     explainDispatch(run);
+    if (run.schedule.placement == kMovingPlacement && run.schedule.pp > 1) {
+        log.add("unrecorded-weights", where,
+                say("traces do not record messages with weights, so waits for them count as unexplained"));
+    }
     return {};
 }
 
@@ -370,6 +376,8 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     MappedFile::releaseAll(); // args that recognition read in files
     if (control.stopRequested()) return cancelledError();
 
+    guessMovingStages(found, where, log);
+    if (found.moving) run.explanation.source = "inferred";
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);

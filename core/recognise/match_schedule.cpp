@@ -1,7 +1,9 @@
 #include "core/recognise/match_schedule.h"
 
 #include "core/families/no_flush.h"
+#include "core/graph/moving_orders.h"
 #include "core/graph/validate.h"
+#include "core/schedule/moving_names.h"
 #include "core/schedule/weight_versions.h"
 
 #include <fmt/format.h>
@@ -184,7 +186,7 @@ private:
         if (!comparison.departure) {
             found_ = true;
             std::string name = made.value().name;
-            best_ = {std::move(made).value(), std::nullopt, std::move(name), std::nullopt};
+            best_ = {std::move(made).value(), std::nullopt, std::move(name), std::nullopt, {}};
             return std::nullopt;
         }
         if (best_.closest.empty() || comparison.common > best_common_) {
@@ -207,10 +209,39 @@ private:
     std::size_t best_common_ = 0;
 };
 
+/// Compares an order in which stages move. If several schedules have this order, prefers the recorded one.
+ScheduleMatch matchMoving(const Schedule& observed) {
+    ScheduleMatch match;
+    std::vector<Schedule> known = movingOrders(observed.pp, observed.microbatches, observed.vpp);
+    std::ranges::stable_partition(known, [&](const Schedule& order) { return order.name == observed.name; });
+    std::size_t most = 0;
+    for (Schedule& order : known) {
+        const OrderComparison comparison = compareOrders(order, observed);
+        if (!comparison.departure && match.schedule.ranks.empty()) {
+            match = {std::move(order), {}, {}, {}, {}};
+            match.closest = match.schedule.name;
+            if (match.schedule.name == observed.name) match.schedule.flavor = observed.flavor;
+        } else if (!comparison.departure) {
+            match.same_order.push_back(order.name);
+        } else if (match.schedule.ranks.empty() && (match.closest.empty() || comparison.common > most)) {
+            most = comparison.common;
+            match.departure = comparison.departure;
+            match.closest = order.name;
+            match.closest_order = std::move(order);
+        }
+    }
+    if (!match.schedule.ranks.empty()) return match;
+    match.schedule = observed;
+    match.schedule.name = "custom";
+    match.schedule.flavor.clear();
+    return match;
+}
+
 } // namespace
 
 ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs,
                             const JobControl& control) {
+    if (observed.placement == kMovingPlacement) return matchMoving(observed);
     Search search(observed, costs, control);
     if (search.amongDefaults() || search.amongParametrised()) {
         return std::move(search).result();
@@ -236,6 +267,8 @@ void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& c
     run.departure = match.departure;
     run.closest = std::move(match.closest);
     run.closest_order = std::move(match.closest_order);
+    if (run.explanation.source == "inferred" && !match.same_order.empty())
+        run.explanation.alternatives = std::move(match.same_order);
 }
 
 std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed, DiagnosticLog& log) {

@@ -23,6 +23,7 @@ struct ScheduleMatch {
     std::optional<Departure> departure; ///< difference from the closest family, unless a family matches exactly
     std::string closest;
     std::optional<Schedule> closest_order; ///< order of the closest family, unless a family matches exactly
+    std::vector<std::string> same_order;   ///< other schedules with this order, which differ in messages with weights
 };
 
 /// Every family and flavor for the p, m, v, placement and number of sequence slices of a schedule, starting with the
@@ -44,7 +45,7 @@ struct OrderComparison {
 /// Compares with every registry family and flavor at the order's p, m, v, starting with the recorded one. Families
 /// whose order depends on more parameters are tried with their defaults, then with observed values: op times (`costs`,
 /// if known), memory limits around the peak of activations, and the size of the first group. After a stop is requested
-/// in `control`, no further family is tried.
+/// in `control`, no further family is tried. An order in which stages move is compared with movingOrders().
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {},
                                           const JobControl& control = {});
 

@@ -50,7 +50,7 @@ struct Explanation {
     std::string flavor;
     std::vector<int> layers;               ///< number of layers per stage, if the framework reported it for all stages;
                                            ///< empty otherwise
-    std::vector<std::string> alternatives; ///< schedules with a different order that explain the trace equally well
+    std::vector<std::string> alternatives; ///< other schedules that explain the trace equally well
 };
 
 /// Options for reading a trace.

@@ -1,9 +1,14 @@
 #include "core/request/plan_request.h"
 
+#include "core/base/suggestion.h"
 #include "core/cost/model_flops.h"
 #include "core/families/registry.h"
+#include "core/plan/travelling.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace bubblescope {
 
@@ -56,9 +61,14 @@ Result<plan::Problem> PlanRequest::problem() const {
     return made;
 }
 
-Result<plan::Space> PlanRequest::choices() const {
+Result<plan::Space> PlanRequest::choices(bool from_trace) const {
     plan::Space made = space;
     for (std::string& name : made.schedules) {
+        const auto* const moving = std::ranges::find(kMovingNames, plainName(name), &plainName);
+        if (moving != kMovingNames.end() && plan::weightsTravel(*moving) && !from_trace) {
+            name = *moving;
+            continue;
+        }
         const ScheduleFamily* const family = findScheduleFamily(name);
         if (family == nullptr) return unknownSchedule(name);
         if (family->placement == Placement::Bidirectional)

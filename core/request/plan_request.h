@@ -44,7 +44,8 @@ struct PlanRequest {
 
     /// Errors: Usage.
     [[nodiscard]] Result<plan::Problem> problem() const;
-    [[nodiscard]] Result<plan::Space> choices() const;
+    /// `from_trace`: for a recorded run, whose trace does not contain the sizes of weights. Errors: Usage.
+    [[nodiscard]] Result<plan::Space> choices(bool from_trace = false) const;
 };
 
 } // namespace bubblescope

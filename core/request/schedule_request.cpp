@@ -36,11 +36,23 @@ Result<CommStreams> parseCommStreams(std::string_view name) {
     return *mode;
 }
 
+namespace {
+
+/// Parses "4" or "1/2": one number of replicas must divide the other.
+std::optional<double> parseReplicas(std::string_view text) {
+    const bool fewer = text.starts_with("1/");
+    const auto number = parseNumber<int>(fewer ? text.substr(2) : text);
+    if (!number || *number < 1) return std::nullopt;
+    return fewer ? 1.0 / *number : *number;
+}
+
+} // namespace
+
 Result<EncoderRequest> parseEncoders(std::string_view text) {
     const auto fault = [text](std::string_view what) {
         return usageError(fmt::format("{}: {}", Field("encoders").is(text), what),
                           fmt::format("write the pipeline ranks of each encoder, as in {} or {}",
-                                      Field("encoders").is("2+1"), Field("encoders").is("2:800us+1:500us")));
+                                      Field("encoders").is("2+1"), Field("encoders").is("2:800us@dp4+1:500us")));
     };
     EncoderRequest request;
     std::array<int, 2> ranks{};
@@ -48,16 +60,24 @@ Result<EncoderRequest> parseEncoders(std::string_view text) {
     for (std::string_view rest = text; count == 0 || !rest.empty(); ++count) {
         if (count == ranks.size()) return fault("at most two encoders are supported");
         const std::size_t plus = rest.find('+');
-        const std::string_view one = rest.substr(0, plus);
+        std::string_view one = rest.substr(0, plus);
         if (plus != std::string_view::npos && plus + 1 == rest.size()) return fault("the last encoder is empty");
         rest.remove_prefix(plus == std::string_view::npos ? rest.size() : plus + 1);
+        if (const std::size_t at = one.find("@dp"); at != std::string_view::npos) {
+            const auto replicas = parseReplicas(one.substr(at + 3));
+            if (!replicas)
+                return fault(fmt::format("'{}' is not a number of encoder replicas per trunk replica, such as 4 or 1/2",
+                                         one.substr(at + 3)));
+            request.times[count].replicas = *replicas;
+            one = one.substr(0, at);
+        }
         const std::size_t colon = one.find(':');
         const auto number = parseNumber<int>(one.substr(0, colon));
         if (!number || *number < 1 || *number > kMaxEncoderRanks)
             return fault(fmt::format("'{}' is not a number of ranks", one.substr(0, colon)));
         ranks[count] = *number;
         if (colon == std::string_view::npos) continue;
-        BUBBLESCOPE_ASSIGN(request.forward[count], parseTime(one.substr(colon + 1)));
+        BUBBLESCOPE_ASSIGN(request.times[count].forward, parseTime(one.substr(colon + 1)));
     }
     request.ranks = {ranks[0], ranks[1]};
     return request;
@@ -198,22 +218,24 @@ Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
 }
 
 Status ScheduleRequest::addEncoderTimes(CostModel& model) const {
-    const auto& [first, second] = encoder_forward;
-    if (!first && !second) return {};
+    const auto& [first, second] = encoder_times;
+    if (!first.given() && !second.given()) return {};
     if (!model.stages.empty()) {
         return usageError(fmt::format("{} already gives the times of encoders", Field("stage_times")),
                           fmt::format("omit the times in {}", Field("encoders")));
     }
     const Encoders ranks = spec.encoders;
     if (model.times.forward <= TimeNs{0} || spec.pp <= ranks.ranks()) return {}; // the schedule reports the sizes
-    const auto scaled = [&](std::optional<TimeNs> forward) {
+    const auto scaled = [&](const EncoderTime& wanted) {
         OpTimes times = model.times;
-        if (!forward) return times;
-        const double factor = static_cast<double>(forward->count()) / static_cast<double>(times.forward.count());
+        if (!wanted.given()) return times;
+        const TimeNs whole = wanted.forward.value_or(times.forward);
+        const TimeNs forward{std::llround(static_cast<double>(whole.count()) / wanted.replicas)};
+        const double factor = static_cast<double>(forward.count()) / static_cast<double>(times.forward.count());
         const auto scale = [factor](TimeNs time) {
             return TimeNs{std::llround(static_cast<double>(time.count()) * factor)};
         };
-        return OpTimes{*forward, scale(times.input_grad) + scale(times.weight_grad), scale(times.input_grad),
+        return OpTimes{forward, scale(times.input_grad) + scale(times.weight_grad), scale(times.input_grad),
                        scale(times.weight_grad), times.optimizer};
     };
     model.stages.assign(static_cast<std::size_t>(spec.pp), model.times);
@@ -266,7 +288,7 @@ void ScheduleRequest::addLoss(CostModel& model, std::int64_t stages, int pipelin
 bool ScheduleRequest::timed() const {
     return forward || backward || input_grad || weight_grad || overlapped || all_reduce || !stage_times.empty() ||
            !op_costs.empty() || !op_times.empty() || spec.comm > TimeNs{0} || spec.loss > TimeNs{0} ||
-           encoder_forward[0] || encoder_forward[1];
+           encoder_times[0].given() || encoder_times[1].given();
 }
 
 Status ScheduleRequest::checkUsed(std::span<const Schedule> orders) const {

@@ -22,10 +22,19 @@ namespace bubblescope {
 /// Parses "unlimited", "direction", "link" or "rank". Error: Usage, for any other name.
 [[nodiscard]] Result<CommStreams> parseCommStreams(std::string_view name);
 
-/// Encoders before the trunk, as in "2+1" or "2:800us+1".
+/// The time of an encoder for the samples of one of the trunk's micro-batches.
+struct EncoderTime {
+    std::optional<TimeNs> forward; ///< per stage, on one replica; none = as long as the trunk's
+    /// Data-parallel replicas of the encoder per replica of the trunk. They divide the samples and thus the times.
+    double replicas = 1;
+
+    [[nodiscard]] bool given() const { return forward || replicas != 1; }
+};
+
+/// Encoders before the trunk, as in "2+1", "2:800us+1" or "2:800us@dp4".
 struct EncoderRequest {
     Encoders ranks;
-    std::array<std::optional<TimeNs>, 2> forward; ///< per stage of an encoder; none = as long as the trunk's
+    std::array<EncoderTime, 2> times;
 };
 /// Error: Usage.
 [[nodiscard]] Result<EncoderRequest> parseEncoders(std::string_view text);
@@ -54,13 +63,13 @@ struct ScheduleRequest {
     /// Family, sizes, limits, latency, loss; unspecified sizes are 0. The chunks and times are derived from the other
     /// members.
     ScheduleSpec spec{.name = "", .flavor = "", .pp = 0, .microbatches = 0};
-    std::array<std::optional<TimeNs>, 2> encoder_forward; ///< see EncoderRequest; their ranks are in spec.encoders
-    std::optional<int> vpp;                               ///< the default is the result of chunks()
-    std::vector<std::int64_t> activation_sizes;           ///< either three sizes for spec.sizes, or empty
-    std::string file;                                     ///< path of a file, instead of a family
-    std::optional<Schedule> order;    ///< an order that is already loaded, instead of a family or a file
-    std::string op_costs;             ///< path of a file; empty = none
-    std::string pair_cuts = "paddle"; ///< used together with op_costs
+    std::array<EncoderTime, 2> encoder_times;   ///< see EncoderRequest; their ranks are in spec.encoders
+    std::optional<int> vpp;                     ///< the default is the result of chunks()
+    std::vector<std::int64_t> activation_sizes; ///< either three sizes for spec.sizes, or empty
+    std::string file;                           ///< path of a file, instead of a family
+    std::optional<Schedule> order;              ///< an order that is already loaded, instead of a family or a file
+    std::string op_costs;                       ///< path of a file; empty = none
+    std::string pair_cuts = "paddle";           ///< used together with op_costs
     std::optional<TimeNs> forward;
     std::optional<TimeNs> backward;
     std::optional<TimeNs> input_grad;

@@ -2,6 +2,7 @@
 
 #include "core/base/large_list.h"
 #include "core/base/parallel.h"
+#include "core/schedule/moving_names.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int s
 
 int OpGraph::stageSlots() const {
     // With an odd number of chunks, which no two-way pipeline has, the last stages' numbers exceed p·v.
-    return pp_ * (routes(placement_) == 1 ? vpp_ : vpp_ + vpp_ % 2);
+    return stageCount(placement_, pp_, routes(placement_) == 1 ? vpp_ : vpp_ + vpp_ % 2);
 }
 
 OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
@@ -104,10 +105,15 @@ void OpGraph::indexOps() {
     table_ = largeList(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
                            static_cast<std::size_t>(stageSlots()),
                        kMissingOp);
-    // Each stage belongs to one rank, so no two ranks write to the same entry of the table.
+    // Unless stages move, each belongs to one rank, so no two ranks write to the same entry of the table.
     resizeLarge(ranks_, ops_.size());
     std::vector<Part> parts(ranks);
-    parallelGroups(ranks, ops_.size(), [&](std::size_t r) { parts[r] = indexRank(Rank{r}); });
+    if (placement_ == kMovingPlacement) {
+        for (std::size_t r = 0; r < ranks; ++r)
+            parts[r] = indexRank(Rank{r});
+    } else {
+        parallelGroups(ranks, ops_.size(), [&](std::size_t r) { parts[r] = indexRank(Rank{r}); });
+    }
     for (const Part& part : parts) {
         regular_ &= part.regular;
         all_in_range_ &= part.in_range;
@@ -200,7 +206,7 @@ int OpGraph::neighbour(OpIndex index) const {
 
 OpIndex OpGraph::consumerOn(OpIndex index, int stage) const {
     const Op& op = ops_[at(index)];
-    if (stage < 0 || stage >= pp_ * vpp_ || !inRange(op)) return kNoOp;
+    if (stage < 0 || stage >= stageCount(placement_, pp_, vpp_) || !inRange(op)) return kNoOp;
     const OpIndex found = find(op.kind, op.microbatch, Stage{stage}, op.sequence);
     if (found < 0) return kNoOp;
     return producers(found).stage == index || joinedInput(found) == index ? found : kNoOp;
@@ -210,7 +216,7 @@ bool OpGraph::plainlyComplete() const {
     // With two routes a micro-batch may take either, which counting cannot distinguish.
     if (!regular_ || routes(placement_) > 1) return false;
     const auto count = [this](OpKind kind) { return kind_count_[static_cast<std::size_t>(kind)]; };
-    const std::int64_t each = std::int64_t{microbatches_} * slices_ * pp_ * vpp_;
+    const std::int64_t each = std::int64_t{microbatches_} * slices_ * stageCount(placement_, pp_, vpp_);
     return count(OpKind::Forward) == each && count(OpKind::Backward) + count(OpKind::BackwardInput) == each &&
            count(OpKind::BackwardWeight) == count(OpKind::BackwardInput);
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/visible.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kEncoders = "encoders-";
+constexpr std::string_view kMoving = "moving";
 
 /// The position of a rank in one pass of a route through the ranks. The function is its own inverse.
 int column(Placement placement, int pp, int route, int pass, int rank) {
@@ -20,12 +22,14 @@ int column(Placement placement, int pp, int route, int pass, int rank) {
 } // namespace
 
 Stage stageOf(Placement placement, int pp, Rank rank, Chunk chunk) {
+    if (placement == kMovingPlacement) return Stage{chunk.value};
     const int route = chunk.value % routes(placement);
     const int pass = chunk.value / routes(placement);
     return Stage{(pass * pp + column(placement, pp, route, pass, rank.value)) * routes(placement) + route};
 }
 
 Location locate(Placement placement, int pp, Stage stage) {
+    if (placement == kMovingPlacement) return {Rank{0}, Chunk{stage.value}};
     const int route = stage.value % routes(placement);
     const int place = stage.value / routes(placement);
     const int pass = place / pp;
@@ -33,6 +37,7 @@ Location locate(Placement placement, int pp, Stage stage) {
 }
 
 std::string placementName(Placement placement) {
+    if (placement == kMovingPlacement) return std::string(kMoving);
     switch (placement) {
     case Placement::Loop: return "loop";
     case Placement::V: return "v";
@@ -47,6 +52,7 @@ std::optional<Placement> placementFromName(std::string_view name) {
     if (name == "loop") return Placement::Loop;
     if (name == "v") return Placement::V;
     if (name == "bidirectional") return Placement::Bidirectional;
+    if (name == kMoving) return kMovingPlacement;
     if (!name.starts_with(kEncoders)) return std::nullopt;
     name.remove_prefix(kEncoders.size());
     const auto first = takeNumber<int>(name);
@@ -69,7 +75,14 @@ std::size_t Schedule::opCount() const {
     return count;
 }
 
+Status rejectMoving(Placement placement, std::string_view what) {
+    if (placement != kMovingPlacement) return {};
+    return usageError(fmt::format("{} needs stages that stay on their ranks, but in this order they move", what),
+                      "`bubblescope simulate` supports orders with moving stages");
+}
+
 Status rejectEncoders(Placement placement, std::string_view what) {
+    BUBBLESCOPE_TRY(rejectMoving(placement, what));
     if (encodersOf(placement).ranks() == 0) return {};
     return usageError(fmt::format("{} needs one chain of stages, but this order has encoders before a trunk", what),
                       "choose an order without encoders");

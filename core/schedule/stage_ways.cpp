@@ -1,9 +1,11 @@
 #include "core/schedule/stage_ways.h"
 
+#include "core/schedule/moving_names.h"
+
 namespace bubblescope {
 
 StageWays::StageWays(Placement placement, int pp, int vpp, int copies)
-    : placement_(placement), stages_(pp * vpp), apart_(routes(placement)) {
+    : placement_(placement), stages_(stageCount(placement, pp, vpp)), apart_(routes(placement)) {
     if (copies > 1) cut_ = pp / copies;
 }
 

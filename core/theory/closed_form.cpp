@@ -3,8 +3,10 @@
 #include "core/base/field.h"
 #include "core/families/registry.h"
 #include "core/graph/longest_path.h"
+#include "core/graph/moving_orders.h"
 #include "core/graph/unit_graph.h"
 #include "core/graph/validate.h"
+#include "core/schedule/moving_names.h"
 #include "core/theory/forms/family_theory.h"
 #include "core/theory/forms/form_builder.h"
 
@@ -30,6 +32,14 @@ bool allReducesAlike(const Schedule& schedule) {
         }
     }
     return !(whole && split);
+}
+
+/// The form of a schedule in which stages move. Traces do not record how long weights take.
+Result<ClosedForm> movingForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_ASSIGN(const TimeNs makespan, movingMakespan(schedule, costs));
+    return makespanForm(schedule, costs, makespan, "makespan − busy time",
+                        fmt::format("closed form of {}", orderName(schedule)),
+                        "equal stages, and weights that take no time");
 }
 
 /// The form of the family, exact or a bound.
@@ -63,7 +73,8 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
     }
     const ScheduleFamily* const family = findScheduleFamily(schedule.name); // also by alias
     const FamilyTheory* const theory = family == nullptr ? nullptr : findFamilyTheory(family->name);
-    auto form = familyForm(theory, schedule, costs);
+    auto form =
+        schedule.placement == kMovingPlacement ? movingForm(schedule, costs) : familyForm(theory, schedule, costs);
     if (!form.ok() || form.value().kind == FormKind::LowerBound) { // takes the larger of the two bounds
         std::string note = form.ok() ? form.value().note : form.error().message;
         BUBBLESCOPE_ASSIGN(ClosedForm bound, orderBound(schedule, costs));

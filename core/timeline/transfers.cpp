@@ -1,5 +1,6 @@
 #include "core/timeline/transfers.h"
 
+#include "core/schedule/moving_names.h"
 #include "core/timeline/transfer_batches.h"
 
 #include <algorithm>
@@ -17,13 +18,20 @@ std::optional<OpPlace> findOpAt(const StepTimeline& step, Stage stage, Microbatc
                                 std::initializer_list<OpKind> kinds) {
     if (stage.value < 0 || stage.value >= step.pp * step.vpp) return std::nullopt;
     const Location at = locate(step.placement, step.pp, stage);
-    if (at.rank.index() >= step.ranks.size()) return std::nullopt;
-    const auto& ops = step.ranks[at.rank.index()];
-    for (const OpKind kind : kinds) {
-        const auto found = std::ranges::find_if(ops, [&](const TimelineOp& timed) {
-            return timed.op.kind == kind && microbatchSliceOf(timed.op) == slice && timed.op.chunk == at.chunk;
-        });
-        if (found != ops.end()) return OpPlace{at.rank, static_cast<std::size_t>(found - ops.begin())};
+    const auto findOn = [&](Rank rank) -> std::optional<OpPlace> {
+        if (rank.index() >= step.ranks.size()) return std::nullopt;
+        const auto& ops = step.ranks[rank.index()];
+        for (const OpKind kind : kinds) {
+            const auto found = std::ranges::find_if(ops, [&](const TimelineOp& timed) {
+                return timed.op.kind == kind && microbatchSliceOf(timed.op) == slice && timed.op.chunk == at.chunk;
+            });
+            if (found != ops.end()) return OpPlace{rank, static_cast<std::size_t>(found - ops.begin())};
+        }
+        return std::nullopt;
+    };
+    if (step.placement != kMovingPlacement) return findOn(at.rank);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        if (const auto found = findOn(Rank{rank})) return found;
     }
     return std::nullopt;
 }
@@ -40,7 +48,7 @@ std::optional<OpPlace> findBackward(const StepTimeline& step, int stage, Microba
 /// may be several copies of a smaller model.
 bool isLast(const StepTimeline& step, int stage, MicrobatchSlice slice) {
     const int next = stageAfter(step.placement, stage);
-    if (next >= step.pp * step.vpp) return true;
+    if (next >= stageCount(step.placement, step.pp, step.vpp)) return true;
     return stage % routes(step.placement) == 1 && !findForward(step, next, slice) && !findBackward(step, next, slice);
 }
 

@@ -192,6 +192,13 @@ TEST(SimulateCommand, LossSlowsTheLastStage) {
     // An encoder with times of its own keeps them, and chunks without given times have the usual ones.
     const auto encoded = runProgram(with("simulate", kOneFOneB, {"--encoders", "1:5ms", "--loss", "1ms", "--json"}));
     EXPECT_EQ(encoded.json()["makespan_ns"], 189'000'000);
+    // Replicas of an encoder divide its times.
+    for (const char* const same : {"1:10ms@dp2", "1:2500us@dp1/2", "1@dp1"}) {
+        const auto scaled = runProgram(with("simulate", kOneFOneB, {"--encoders", same, "--loss", "1ms", "--json"}));
+        EXPECT_EQ(scaled.json()["makespan_ns"], 189'000'000) << same;
+    }
+    for (const char* const wrong : {"1@dp", "1@dp0", "1@dp2/3", "1@dp-1", "@dp2"})
+        EXPECT_EQ(runProgram(with("simulate", kOneFOneB, {"--encoders", wrong})).exit_code, 2) << wrong;
     EXPECT_EQ(runProgram({"simulate", "--schedule", "zb-v", "--pp", "4", "--microbatches", "8", "--encoders", "1:5ms",
                           "--loss", "1ms"})
                   .exit_code,

@@ -101,6 +101,48 @@ TEST(SimulateCommand, StageTimesServeEveryCommand) {
     EXPECT_THAT(unread.err, HasSubstr("d.csv: line 3"));
 }
 
+TEST(SimulateCommand, WritesTracesOfStagesThatMove) {
+    const ScratchFolder scratch;
+    const std::string trace = scratch.file("moving.pftrace");
+    const std::vector<std::vector<std::string>> schedules{
+        {"weipipe", "--unshard", "2ms", "--reduce-grad", "1ms"},
+        {"weipipe-naive"},
+        {"weipipe-zb"},
+        {"tawpipe", "--nodes", "2", "--comm", "1ms"},
+        {"roundpipe", "--vpp", "2", "--comm", "1ms", "--unshard", "5ms"},
+    };
+    for (const std::vector<std::string>& words : schedules) {
+        SCOPED_TRACE(words.front());
+        std::vector<std::string> simulate{"simulate", "--pp",       "4",    "--microbatches", "8",   "--forward",
+                                          "10ms",     "--backward", "20ms", "--out",          trace, "--schedule"};
+        simulate.insert(simulate.end(), words.begin(), words.end());
+        simulate.emplace_back("--json");
+        const auto simulated = runProgram(simulate).json();
+        for (const std::string name : {"moving.pftrace", "moving.json"}) {
+            const std::string file = scratch.file(name);
+            if (file != trace) {
+                EXPECT_EQ(runProgram({"convert", trace, file}).exit_code, 0);
+            }
+            const auto analysed = runProgram({"analyze", file, "--json"}).json();
+            EXPECT_EQ(analysed["schedule"]["schedule"], words.front());
+            EXPECT_EQ(analysed["schedule"]["placement"], "moving");
+            EXPECT_EQ(analysed["schedule"]["source"], "stated");
+            EXPECT_EQ(analysed["steps"][0]["wall_ns"], simulated["makespan_ns"]);
+            for (std::size_t r = 0; r < 4; ++r)
+                EXPECT_EQ(analysed["steps"][0]["ranks"][r]["bubble_ns"], simulated["ranks"][r]["bubble_ns"]);
+            EXPECT_EQ(analysed["trace"]["problems"][0]["kind"], "unrecorded-weights");
+        }
+        EXPECT_EQ(runProgram({"diff", trace, scratch.file("moving.json")}).exit_code, 0);
+        // Weights are not in the trace, so nothing can be predicted from it.
+        for (const std::string command : {"whatif", "advise"}) {
+            const auto refused = runProgram({command, trace});
+            EXPECT_EQ(refused.exit_code, 2) << command;
+            EXPECT_THAT(refused.err, HasSubstr("needs stages that stay on their ranks"));
+        }
+        EXPECT_EQ(runProgram({"search", "--from", trace}).exit_code, 2);
+    }
+}
+
 TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
     const auto withWeights = [](std::vector<std::string> words) {
         words.insert(words.begin(), {"simulate", "--pp", "4", "--microbatches", "8", "--forward", "10ms", "--backward",
@@ -128,7 +170,6 @@ TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
     EXPECT_EQ(withWeights({"weipipe", "--comm", "1ms"}).exit_code, 2);
     EXPECT_EQ(withWeights({"weipipe", "--nodes", "2"}).exit_code, 2);
     EXPECT_EQ(withWeights({"weipipe", "--vpp", "2"}).exit_code, 2);
-    EXPECT_EQ(withWeights({"weipipe", "--out", "x.pftrace"}).exit_code, 2);
     EXPECT_EQ(withWeights({"tawpipe", "--nodes", "3"}).exit_code, 2);
     EXPECT_EQ(withWeights({"tawpipe", "--comm", "1ms"}).exit_code, 2);
     EXPECT_EQ(withWeights({"1f1b", "--nodes", "2"}).exit_code, 2);

@@ -26,7 +26,7 @@ class OrderKeywords(SizeKeywords, total=False):
     memory_limit: int  # limit of held activations per rank, in forward ops of one chunk
     activation_sizes: Sequence[int] # activations that a forward allocates, and that its input and weight gradients free
     sequence_slices: int  # per sequence
-    encoders: str  # pipeline ranks of one or two encoders before the trunk, such as "2+1" or "2:800us+1"
+    encoders: str  # pipeline ranks of one or two encoders before the trunk, such as "2+1" or "2:800us@dp4"
 
 
 class TimeKeywords(TypedDict, total=False):

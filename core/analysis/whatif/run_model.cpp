@@ -3,6 +3,7 @@
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/whatif/timeline_graph.h"
 #include "core/recognise/match_schedule.h"
+#include "core/schedule/moving_names.h"
 #include "core/timeline/checks.h"
 
 #include <fmt/format.h>
@@ -124,6 +125,8 @@ Result<RunModel> runModel(const Run& run) {
 }
 
 Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error) {
+    // Traces do not record the messages with weights, for which ranks wait.
+    BUBBLESCOPE_TRY(rejectMoving(run.schedule.placement, "a prediction from a trace"));
     std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
         if (selection.takes(i)) wanted.push_back(i);
@@ -139,6 +142,7 @@ Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs
 
 Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
                                   TimeNs clock_error) {
+    BUBBLESCOPE_TRY(rejectMoving(run.schedule.placement, "a prediction from a trace"));
     return ModelMaker(run, selection, usual, clock_error).make(selection.typical().timelines);
 }
 

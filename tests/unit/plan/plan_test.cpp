@@ -252,6 +252,70 @@ TEST(PlanTimes, CollectivesTakeLatencyAndBytes) {
     EXPECT_NEAR(dataLinks(cluster, layout).rate, 150e9, 1);
 }
 
+// ---- Weights that travel ---------------------------------------------------------------------------------
+
+Layout travelling(const char* schedule, int pp, int microbatches) {
+    Layout layout;
+    layout.schedule = schedule;
+    layout.pp = pp;
+    layout.microbatches = microbatches;
+    layout.layers_per_stage.assign(static_cast<std::size_t>(pp), 4 / pp);
+    return layout;
+}
+
+TEST(TravellingWeights, FillTheBubbleIfMessagesAreFree) {
+    const Judge judge(smallProblem(2, 4));
+    const Plan plan = judge.judge(travelling("weipipe", 2, 4)).value();
+    EXPECT_NEAR(static_cast<double>(plan.step.count()), 2 * 4 * kLayer * 1e9, 10); // two rounds of four layers
+    EXPECT_NEAR(plan.bubble_rate, 0, 1e-6);
+    EXPECT_GT(judge.judge(travelling("1f1b", 2, 4)).value().bubble_rate, 0.1);
+}
+
+/// A turn of a ring sends two stages' weights and one stage's gradients, which take as long as two forwards.
+TEST(TravellingWeights, CostTheirMessages) {
+    Problem problem = smallProblem(2, 4);
+    const Judge free(problem);
+    const Pipeline pipeline = free.pipeline(travelling("weipipe", 2, 4)).value();
+    const double forward = pipeline.stages.front().forward.all();
+    const double bytes = pipeline.largest_stage * (2 + 2 + 4);
+    EXPECT_NEAR(pipeline.largest_stage, 2 * (12 * 128 * 128 + 13 * 128), 2 * 128.0);
+    problem.cluster.link_share = 1;
+    problem.cluster.device.link = bytes / (2 * forward);
+    const Judge slow(problem);
+    const auto step = [](const Judge& judge) {
+        return static_cast<double>(judge.judge(travelling("weipipe", 2, 4)).value().step.count()) * 1e-9;
+    };
+    const double all = step(slow) - step(free);
+    EXPECT_GT(all, 2 * forward); // not all are hidden
+    const PlanStep shown = slow.step(travelling("weipipe", 2, 4)).value();
+    EXPECT_NEAR(static_cast<double>(shown.timeline.wall().count()) * 1e-9, step(slow), 1e-6);
+    EXPECT_EQ(shown.schedule->name, "weipipe");
+}
+
+TEST(TravellingWeights, NeedBuffersAndOneMicrobatchOfTheWholeModel) {
+    const Judge judge(smallProblem(2, 4));
+    const MemoryModel plain = judge.memory(travelling("1f1b", 2, 4), Placement::Loop).value();
+    const Plan plan = judge.judge(travelling("weipipe", 2, 4)).value();
+    EXPECT_EQ(plan.memory.weights, 5 * plain.stages.front().weights);
+    EXPECT_EQ(plan.memory.gradients, 3 * plain.stages.front().gradients);
+    EXPECT_EQ(plan.memory.optimizer, plain.stages.front().optimizer);
+    EXPECT_GE(plan.memory.peak_activations, 2 * plain.stages.front().activations.forward);
+}
+
+TEST(TravellingWeights, RejectLayoutsThatShardThem) {
+    Problem problem = smallProblem(4, 4);
+    const Judge judge(problem);
+    Layout layout = travelling("weipipe", 2, 2);
+    layout.dp = 2;
+    EXPECT_TRUE(judge.judge(layout).ok());
+    layout.zero = Zero::Gradients;
+    EXPECT_FALSE(judge.judge(layout).ok());
+    layout = travelling("tawpipe", 4, 4);
+    EXPECT_TRUE(judge.judge(layout).ok());
+    problem.cluster.device.per_host = 1; // nothing to broadcast to
+    EXPECT_FALSE(Judge(problem).judge(layout).ok());
+}
+
 // ---- Memory ----------------------------------------------------------------------------------------------
 
 TEST(PlanMemory, SharesStatesAmongReplicas) {
@@ -305,7 +369,8 @@ Problem mediumProblem(std::int64_t memory) {
 
 Space everything() {
     Space space;
-    space.schedules = {"1f1b", "interleaved", "zb-h1", "zb-v", "zb-h2", "v-half", "fthenb", "looped-bfs"};
+    space.schedules = {"1f1b",   "interleaved", "zb-h1",   "zb-v",       "zb-h2",  "v-half",
+                       "fthenb", "looped-bfs",  "weipipe", "weipipe-zb", "tawpipe"};
     return space;
 }
 

@@ -1,0 +1,80 @@
+#include "core/plan/travelling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bubblescope::plan {
+namespace {
+
+constexpr std::array kPaths{WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes};
+constexpr double kWeight = 2;   // bytes
+constexpr double kGradient = 4; // accumulated in 32 bits
+
+TimeNs timeOf(double seconds) {
+    return TimeNs{std::llround(seconds * 1e9)};
+}
+
+} // namespace
+
+bool weightsTravel(std::string_view schedule) {
+    return std::ranges::find(kPaths, schedule, weightPathName) != kPaths.end();
+}
+
+Result<MovingWeights> travelOf(const Layout& layout, const Cluster& cluster) {
+    const auto* const path = std::ranges::find(kPaths, layout.schedule, weightPathName);
+    if (path == kPaths.end()) return usageError(fmt::format("weights do not travel in {}", layout.schedule));
+    if (layout.vpp > 1) return usageError(fmt::format("{} has one stage per rank", layout.schedule));
+    if (layout.zero >= Zero::Gradients)
+        return usageError(fmt::format("{} sends whole stages, which ZeRO 2 and 3 shard", layout.schedule));
+    MovingWeights moving{*path, layout.pp, layout.microbatches, 1};
+    if (*path != WeightPath::Nodes) return moving;
+    const int beside = std::min(layout.pp, cluster.device.per_host / layout.stageRanks());
+    if (beside < 2 || layout.pp % beside != 0)
+        return usageError("tawpipe needs the same number of pipeline ranks on all hosts, and at least two",
+                          "use fewer ranks per stage");
+    moving.nodes = layout.pp / beside;
+    return moving;
+}
+
+MovingWeightTimes travelTimes(const MovingWeights& moving, const Pipeline& pipeline, const Layout& layout,
+                              const Cluster& cluster) {
+    MovingWeightTimes times;
+    for (const OpTimes& stage : pipeline.times) {
+        times.forward.push_back(stage.forward);
+        times.backward.push_back(stage.backward);
+        times.weight_grad.push_back(stage.weight_grad);
+    }
+    const double weights = kWeight * pipeline.largest_stage;
+    const double gradients = kGradient * pipeline.largest_stage;
+    if (moving.path != WeightPath::Nodes) {
+        const Links links = stageLinks(cluster, layout);
+        times.weights = timeOf(links.send(weights));
+        times.gradients = timeOf(links.send(gradients));
+        return times;
+    }
+    Layout node = layout; // the ranks of one host
+    node.pp = moving.ranksPerNode();
+    const Links inside = stageLinks(cluster, node);
+    times.weights = timeOf(inside.send(weights));
+    times.gradients = timeOf(inside.send(gradients));
+    // One rank of a host sends to one rank of another. Weight gradients take this path, too, and are larger.
+    if (moving.nodes > 1)
+        times.between_nodes = timeOf(cluster.network_latency +
+                                     gradients / std::min(inside.rate, cluster.device.network * cluster.link_share));
+    return times;
+}
+
+StageMemory travellingStates(const MemoryModel& stages) {
+    StageMemory held;
+    for (const StageMemory& stage : stages.stages) {
+        held.weights = std::max(held.weights, 5 * stage.weights);
+        held.gradients = std::max(held.gradients, 3 * stage.gradients);
+        held.optimizer = std::max(held.optimizer, stage.optimizer);
+    }
+    return held;
+}
+
+} // namespace bubblescope::plan
