@@ -49,11 +49,14 @@ public:
     /// Returns null for the CPU. With `own_process`, each rank is a process, which selects a GPU by its local rank on
     /// the host. Errors: Usage for a backend that this build does not include, Run if there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
+    /// Error: Usage, if the run cannot use the attention that was requested.
+    [[nodiscard]] Status checkAttention(const runtime::RunConfig& config) const;
 
 private:
     std::string name_ = "cpu";
     std::optional<std::string> precision_; ///< bf16 by default
     std::optional<std::string> partition_; ///< auto by default
+    std::optional<std::string> attention_; ///< auto by default
     std::optional<int> gpu_;
     bool graphs_ = false;
     bool no_kernels_ = false;
@@ -89,6 +92,14 @@ void BackendOption::add(Command command) {
         .group(group)
         .rare();
     command
+        .addOption("--attention", attention_,
+                   "Kernels that compute attention in bf16: own, cudnn (loaded at run time), or auto (default; own, "
+                   "until both have been measured)")
+        .oneOf({"auto", "own", "cudnn"})
+        .typeName("NAME")
+        .group(group)
+        .rare();
+    command
         .addFlag("--no-kernels", no_kernels_,
                  "With --backend cuda, record only ops, timed by CUDA events, and no kernels (no CUPTI)")
         .group(group)
@@ -106,23 +117,45 @@ Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] b
                                         : graphs_     ? "--cuda-graphs"
                                         : precision_  ? "--precision"
                                         : partition_  ? "--gpu-partition"
+                                        : attention_  ? "--attention"
                                         : no_kernels_ ? "--no-kernels"
                                                       : "";
         if (!unused.empty())
             return usageError(fmt::format("{} needs a GPU", unused), "add --backend cuda, or omit the option");
     }
     if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
+    const bool exact = precision_ == "fp32";
+    if (exact && attention_ == "cudnn")
+        return usageError("--attention cudnn needs bf16", "omit --precision fp32, or use --attention own");
 #ifdef BUBBLESCOPE_WITH_CUDA
     if (name_ == "cuda") {
         const int gpu = gpu_.value_or(own_process ? runtime::gpuOfProcess(rankOnHost().value_or(0)) : 0);
-        const auto storage = precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16;
-        return runtime::openCudaBackend(gpu, storage, graphs_);
+        const auto attention = attention_ == "cudnn" ? runtime::AttentionKernels::Cudnn
+                               : attention_ == "own" ? runtime::AttentionKernels::Own
+                                                     : runtime::AttentionKernels::Auto;
+        BUBBLESCOPE_ASSIGN(auto backend,
+                           runtime::openCudaBackend(gpu, exact ? runtime::Storage::Float : runtime::Storage::Bf16,
+                                                    graphs_, attention));
+        if (const std::string note = backend->attentionNote(); !exact && !note.empty()) printError(note);
+        return backend;
     }
     return usageError(fmt::format("unknown backend '{}'", name_), "use --backend cpu or cuda");
 #else
     return usageError(fmt::format("this build has no backend '{}'", name_),
                       "use --backend cpu; cuda needs a build with the CUDA toolkit");
 #endif
+}
+
+Status BackendOption::checkAttention(const runtime::RunConfig& config) const {
+    if (attention_ != "cudnn") return {};
+    if (!config.backend->fusesAttention(config.model.width / config.model.heads))
+        return usageError("--attention cudnn needs heads of 16, 32, 64 or 128 features",
+                          "change --width or --heads, or use --attention own");
+    const auto is_slice = [](const Op& op) { return op.sequence > 0; };
+    const auto has_slices = [&](const std::vector<Op>& ops) { return std::ranges::any_of(ops, is_slice); };
+    if (std::ranges::any_of(config.schedule.ranks, has_slices))
+        return usageError("--attention cudnn does not work with slices of sequences", "use --attention own");
+    return {};
 }
 
 struct RunArguments {
@@ -240,6 +273,7 @@ Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTea
     }
     BUBBLESCOPE_TRY(options.schedule.checkUsed({&config.schedule, 1}));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
+    BUBBLESCOPE_TRY(options.backend.checkAttention(config));
     return config;
 }
 
@@ -272,7 +306,11 @@ CommandResult runOne(runtime::RunConfig config, const RunArguments& options, Pro
 
 Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(const runtime::RunConfig base, configure(options, team));
-    return planComparison({options.schedule, options.compare, options.model}, base.times, base);
+    BUBBLESCOPE_ASSIGN(std::vector<runtime::RunConfig> all,
+                       planComparison({options.schedule, options.compare, options.model}, base.times, base));
+    for (const runtime::RunConfig& config : all)
+        BUBBLESCOPE_TRY(options.backend.checkAttention(config));
+    return all;
 }
 
 /// Either all processes continue or none, because they may have different files.

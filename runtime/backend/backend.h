@@ -83,6 +83,8 @@ public:
     [[nodiscard]] bool fusesAttention(std::int64_t head_width) const {
         return device_->fusesAttention(activations_, head_width);
     }
+    /// See Accelerator.
+    [[nodiscard]] std::string attentionNote() const { return device_->attentionNote(); }
     /// Opens the device for one more rank, which runs on the calling thread.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();
     /// Divides the processors among this many ranks that share the device, so that no rank slows another. Error: Run,

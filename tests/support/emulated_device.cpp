@@ -45,6 +45,7 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
     std::uint64_t parts = 0; ///< of the batch, so far
     BatchCalls arguments;    ///< of the part
     RecurringBatches<bool> known{64};
+    std::optional<CudnnAttention::Queue> cudnn;
 };
 
 namespace {
@@ -140,9 +141,12 @@ Accelerator::Stream EmulatedDevice::makeStream(Priority priority) {
 }
 
 void EmulatedDevice::destroy(Stream stream) noexcept {
-    const std::lock_guard lock(mutex_);
-    own(stream)->destroyed = true;
-    own(stream)->tasks.clear();
+    {
+        const std::lock_guard lock(mutex_);
+        own(stream)->destroyed = true;
+        own(stream)->tasks.clear();
+    }
+    own(stream)->cudnn.reset(); // releases memory of the device
 }
 
 Accelerator::Event EmulatedDevice::makeEvent(bool /*timed*/) {
@@ -431,11 +435,22 @@ void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
     submitKernel(stream, "product", gemm, [gemm] { multiplyOnHost(gemm); });
 }
 
+CudnnAttention::Queue* EmulatedDevice::cudnnFor(const AttentionSizes& sizes, Stream stream) {
+    if (!cudnn || !CudnnAttention::takes(sizes)) return nullptr;
+    std::optional<CudnnAttention::Queue>& queue = own(stream)->cudnn;
+    if (!queue) queue.emplace(*cudnn, *this, stream);
+    return &*queue;
+}
+
 void EmulatedDevice::attend(const FusedAttention& attention, Stream stream) {
+    if (CudnnAttention::Queue* const queue = cudnnFor(attention.sizes, stream))
+        return submitKernel(stream, "attention by cuDNN", attention, cudnn->attend(attention, *queue));
     submitKernel(stream, "attention", attention, [attention, this] { runAttention(attention, memory_); });
 }
 
 void EmulatedDevice::attendBackward(const FusedAttentionGradient& attention, Stream stream) {
+    if (CudnnAttention::Queue* const queue = cudnnFor(attention.sizes, stream))
+        return submitKernel(stream, "gradients by cuDNN", attention, cudnn->attendBackward(attention, *queue));
     submitKernel(stream, "queries gradient", attention, [attention, this] { runQueriesGradient(attention, memory_); });
     submitKernel(stream, "keys gradient", attention, [attention, this] { runKeysGradient(attention, memory_); });
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/accelerator/accelerator.h"
 #include "runtime/accelerator/recurring_batches.h"
+#include "runtime/backend/cudnn/cudnn_attention.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -64,6 +65,7 @@ public:
     TimeNs launch_time{0}; ///< host time per call: work on a stream does not start before it was launched
     bool graphs = false;   ///< true if observers see a batch as a graph
     bool fuses_attention = true;
+    std::shared_ptr<CudnnAttention> cudnn; ///< computes attention, where it can, if not null
     std::shared_ptr<DeviceObserver> observer;
     /// allocate() fails above this limit.
     std::int64_t capacity = std::int64_t{1} << 40;
@@ -143,6 +145,8 @@ private:
     struct EmulatedEvent;
 
     [[nodiscard]] static EmulatedStream* own(Stream stream);
+    /// cuDNN for a stream; null if it does not compute this attention.
+    [[nodiscard]] CudnnAttention::Queue* cudnnFor(const AttentionSizes& sizes, Stream stream);
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
     /// Like submit(), for work that observers see. `in_batch` is true if the work can be part of a batch.

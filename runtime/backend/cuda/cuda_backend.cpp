@@ -28,8 +28,9 @@ int gpuOfProcess(int number) {
     return gpus > 0 ? number % gpus : number;
 }
 
-Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs) {
-    BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs));
+Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs,
+                                                 AttentionKernels attention) {
+    BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs, attention));
     try {
         return std::shared_ptr<Backend>(std::make_shared<Backend>("cuda", std::move(device), activations,
                                                                   std::make_shared<MonotonicClock>(), connector()));

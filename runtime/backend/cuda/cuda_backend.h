@@ -3,6 +3,7 @@
 #include "core/base/result.h"
 #include "runtime/accelerator/accelerator.h"
 #include "runtime/backend/backend.h"
+#include "runtime/backend/cudnn/attention_kernels.h"
 
 #include <memory>
 
@@ -13,7 +14,8 @@ namespace bubblescope::runtime {
 
 /// A backend that runs all ranks of this process on one GPU; NCCL, if built in, connects this GPU to the GPUs of other
 /// processes. If `graphs` is true, the kernels of an op are launched as one CUDA graph. Error: Run if there is no
-/// such GPU.
-[[nodiscard]] Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs);
+/// such GPU, or if these kernels cannot compute attention on it.
+[[nodiscard]] Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs,
+                                                               AttentionKernels attention = AttentionKernels::Auto);
 
 } // namespace bubblescope::runtime

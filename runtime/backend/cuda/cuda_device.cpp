@@ -6,6 +6,7 @@
 #include "runtime/backend/cuda/kernels.h"
 #include "runtime/backend/cuda/op_graphs.h"
 #include "runtime/backend/cuda/products.h"
+#include "runtime/backend/cudnn/cudnn_attention.h"
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,7 @@ struct CudaStream : Accelerator::StreamState {
     void* workspace = nullptr; ///< for products; allocated for the first one
     Products::Plans plans;
     std::optional<OpGraphs> graphs;
+    std::optional<CudnnAttention::Queue> cudnn; ///< opened for the first attention
 };
 
 struct CudaEvent : Accelerator::EventState {
@@ -56,9 +58,10 @@ private:
 class CudaDevice final : public Accelerator {
 public:
     /// `share` holds the processors for the device's streams; null = all processors.
-    CudaDevice(int index, int capability, bool graphs, std::shared_ptr<ProcessorShare> share = nullptr)
+    CudaDevice(int index, int capability, bool graphs, AttentionChoice attention,
+               std::shared_ptr<ProcessorShare> share = nullptr)
         : index_(index), capability_(capability), fuses_attention_(capability >= kFusedCapability), graphs_(graphs),
-          share_(std::move(share)) {
+          attention_(std::move(attention)), share_(std::move(share)) {
         CudaDevice::bindThread();
         checkCuda(loadKernels(), "load the kernels");
         if (fuses_attention_) checkCuda(loadAttention(), "load attention");
@@ -96,7 +99,7 @@ public:
         std::vector<std::shared_ptr<Accelerator>> devices;
         try {
             for (const std::shared_ptr<ProcessorShare>& share : shares)
-                devices.push_back(std::make_shared<CudaDevice>(index_, capability_, graphs_, share));
+                devices.push_back(std::make_shared<CudaDevice>(index_, capability_, graphs_, attention_, share));
         } catch (const std::exception& e) {
             return runError(std::string("cannot use a share of the SMs: ") + e.what());
         }
@@ -139,6 +142,7 @@ public:
     void destroy(Stream stream) noexcept override {
         auto* const own = static_cast<CudaStream*>(stream);
         own->graphs.reset();
+        own->cudnn.reset();
         (void)cudaStreamDestroy(own->stream);
         (void)cudaFree(own->workspace);
         delete own;
@@ -237,13 +241,18 @@ public:
     bool fusesAttention(Storage storage, std::int64_t width) const override {
         return fuses_attention_ && storage == Storage::Bf16 && fusedWidth(width);
     }
+    std::string attentionNote() const override { return attention_.note; }
     void attend(const FusedAttention& attention, Stream stream) override {
+        if (CudnnAttention::Queue* const cudnn = cudnnFor(attention.sizes, stream))
+            return queue(attention, stream, attention_.cudnn->attend(attention, *cudnn));
         queue(attention, stream, [=] {
             attendOnGpu(attention, cuda(stream));
             checkCuda(cudaGetLastError(), "compute attention");
         });
     }
     void attendBackward(const FusedAttentionGradient& attention, Stream stream) override {
+        if (CudnnAttention::Queue* const cudnn = cudnnFor(attention.sizes, stream))
+            return queue(attention, stream, attention_.cudnn->attendBackward(attention, *cudnn));
         queue(attention, stream, [=] {
             queriesGradientOnGpu(attention, cuda(stream));
             keysGradientOnGpu(attention, cuda(stream));
@@ -288,6 +297,14 @@ private:
         }
     }
 
+    /// cuDNN for a stream; null if own kernels compute this attention.
+    CudnnAttention::Queue* cudnnFor(const AttentionSizes& sizes, Stream stream) {
+        if (!attention_.cudnn || !CudnnAttention::takes(sizes)) return nullptr;
+        auto* const own = static_cast<CudaStream*>(stream);
+        if (!own->cudnn) own->cudnn.emplace(*attention_.cudnn, *this, own->stream);
+        return &*own->cudnn;
+    }
+
     /// Throws an exception if kernels do not run on a stream.
     void tryStream() {
         void* const stamp = CudaDevice::allocate(sizeof(std::uint64_t));
@@ -310,6 +327,7 @@ private:
     int processors_ = 0;
     bool fuses_attention_;
     bool graphs_;
+    AttentionChoice attention_;
     std::shared_ptr<ProcessorShare> share_;
     Products products_; ///< constructed after the GPU was selected
 };
@@ -376,14 +394,17 @@ Result<GpuInfo> gpuInfo(int index) {
     return info;
 }
 
-Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
+Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs, AttentionKernels attention) {
     BUBBLESCOPE_ASSIGN(const GpuInfo info, gpuInfo(index));
     if (info.capability < 75) {
         return runError(info.name + " is too old: compute capability 7.5 or newer is required",
                         "use " + Field("backend").is("cpu"));
     }
     try {
-        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, info.capability, graphs));
+        checkCuda(cudaSetDevice(index), "use the GPU"); // cuDNN uses the thread's GPU
+        BUBBLESCOPE_ASSIGN(AttentionChoice choice, chooseAttention(attention, info.capability));
+        return std::shared_ptr<Accelerator>(
+            std::make_shared<CudaDevice>(index, info.capability, graphs, std::move(choice)));
     } catch (const std::exception& e) {
         return runError(info.name + " cannot be used: " + e.what());
     }

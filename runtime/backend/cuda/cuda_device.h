@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "runtime/accelerator/accelerator.h"
+#include "runtime/backend/cudnn/attention_kernels.h"
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,8 @@ struct GpuInfo {
 
 /// Error: Run, with CUDA's message, if there is no such GPU.
 [[nodiscard]] Result<GpuInfo> gpuInfo(int index);
-/// If `graphs` is true, batches of work become CUDA graphs.
-[[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs = false);
+/// If `graphs` is true, batches of work become CUDA graphs. Error: Run, also if these kernels cannot compute attention.
+[[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs = false,
+                                                           AttentionKernels attention = AttentionKernels::Auto);
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,7 @@
 #include "runtime/backend/cuda/nccl_peers.h"
 
 #include "runtime/backend/cuda/cuda_calls.h"
-#include "runtime/backend/cuda/loaded_library.h"
+#include "runtime/backend/loaded_library.h"
 
 #include <nccl.h>
 
@@ -52,7 +52,8 @@ private:
 };
 
 NcclLibrary::NcclLibrary() {
-    const LoadedLibrary library("NCCL", "libnccl.so." + std::to_string(NCCL_MAJOR), "BUBBLESCOPE_NCCL");
+    const LoadedLibrary library("NCCL", "libnccl.so." + std::to_string(NCCL_MAJOR), "BUBBLESCOPE_NCCL",
+                                BUBBLESCOPE_CUDA_LIBRARIES);
     library.find("ncclGetVersion", getVersion);
     library.find("ncclGetUniqueId", getUniqueId);
     library.find("ncclCommInitRankConfig", commInitRankConfig);

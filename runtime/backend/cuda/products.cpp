@@ -1,6 +1,6 @@
 #include "runtime/backend/cuda/products.h"
 
-#include "runtime/backend/cuda/loaded_library.h"
+#include "runtime/backend/loaded_library.h"
 
 #include <cuda_runtime_api.h>
 
@@ -27,7 +27,7 @@ std::int64_t alignmentOf(const GemmMatrix& matrix, Storage storage, int batch) {
 
 CublasLt::CublasLt() {
     const LoadedLibrary library("cuBLASLt", "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
-                                "BUBBLESCOPE_CUBLASLT");
+                                "BUBBLESCOPE_CUBLASLT", BUBBLESCOPE_CUDA_LIBRARIES);
     library.find("cublasLtCreate", create);
     library.find("cublasLtDestroy", destroy);
     library.find("cublasLtGetStatusString", statusString);

@@ -12,13 +12,14 @@ namespace bubblescope::runtime {
 /// A shared library that is loaded on first use and never unloaded, so that programs start on machines without it.
 class LoadedLibrary {
 public:
-    /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's location at
-    /// build time. If the library is not found, throws an exception that names `title`, the common name of the library.
-    LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
+    /// Searches the path in the environment variable `variable`, the loader's paths, and `folder`, unless it is empty.
+    /// If the library is not found, throws an exception that names `title`, the common name of the library.
+    LoadedLibrary(const char* title, const std::string& file, const char* variable, const std::string& folder)
+        : title_(title) {
         std::vector<std::string> places;
         if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);
         places.push_back(file);
-        places.push_back(std::string(BUBBLESCOPE_CUDA_LIBRARIES "/") + file);
+        if (!folder.empty()) places.push_back(folder + '/' + file);
         for (const std::string& place : places) {
             // RTLD_LOCAL, because other code in this process may use another version.
             handle_ = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
