@@ -206,6 +206,18 @@ TEST(RunCommand, PlantsFaultsAndSaysSo) {
         << text.out;
 }
 
+TEST(RunCommand, RefusesAttentionByCudnnWhereItCannotRun) {
+    const auto on_cpu = runProgram(run("1f1b", "1", {"--attention", "cudnn"}));
+    EXPECT_EQ(on_cpu.exit_code, 2);
+    EXPECT_NE(on_cpu.err.find("--attention needs a GPU (add --backend cuda, or omit the option)"), std::string::npos)
+        << on_cpu.err;
+    const auto exact =
+        runProgram(run("1f1b", "1", {"--backend", "cuda", "--precision", "fp32", "--attention", "cudnn"}));
+    EXPECT_EQ(exact.exit_code, 2);
+    EXPECT_NE(exact.err.find("--attention cudnn needs bf16"), std::string::npos) << exact.err;
+    EXPECT_EQ(runProgram(run("1f1b", "1", {"--attention", "flash"})).exit_code, 2);
+}
+
 TEST(RunCommand, SaysWhereAFaultIsWrong) {
     const auto unknown = runProgram(run("1f1b", "1", {"--inject", "slow:rank=1,factor=2,speed=3"}));
     EXPECT_EQ(unknown.exit_code, 2);
