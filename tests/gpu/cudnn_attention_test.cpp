@@ -21,6 +21,17 @@ namespace {
 
 using testing::HasSubstr;
 
+/// Also for the other tests of the program.
+class LoadStandIn : public testing::Environment {
+public:
+    void SetUp() override {
+        ::setenv("BUBBLESCOPE_CUDNN", BUBBLESCOPE_STAND_IN, 1);
+        ::setenv("BUBBLESCOPE_TEST_ATTENTION", "cudnn", 1);
+    }
+};
+
+[[maybe_unused]] const auto* const load_stand_in = testing::AddGlobalTestEnvironment(new LoadStandIn);
+
 int countOf(const char* what) {
     void* const library = ::dlopen(BUBBLESCOPE_STAND_IN, RTLD_NOW | RTLD_LOCAL);
     return reinterpret_cast<int (*)(const char*)>(::dlsym(library, "cudnnStandInCount"))(what);

@@ -31,8 +31,8 @@ bool timeIsMadeUp() {
 
 std::shared_ptr<Accelerator> testDevice(bool batches, TimeNs /*kernel*/) {
     // Never destroyed: CUDA is unloaded before the program's last destructors run.
-    static const auto* const plain = new Result<std::shared_ptr<Accelerator>>(openGpu(0));
-    static const auto* const batching = new Result<std::shared_ptr<Accelerator>>(openGpu(0, true));
+    static const auto* const plain = new Result<std::shared_ptr<Accelerator>>(openGpu(0, false, testAttention()));
+    static const auto* const batching = new Result<std::shared_ptr<Accelerator>>(openGpu(0, true, testAttention()));
     const auto* const gpu = batches ? batching : plain;
     if (!gpu->ok()) throw std::runtime_error(gpu->error().text());
     return gpu->value();

@@ -1,5 +1,5 @@
 // The speed of a GPU with the model presets, and its bubbles compared with theory: figures for people, not a test.
-//   gpu_report [--seconds N] [--part products|bubbles|checks|speed]… [PRESET…]
+//   gpu_report [--seconds N] [--part products|bubbles|checks|speed|attention]… [PRESET…]
 // With --seconds nothing is begun after that time; every line is written when it is known, so a run that is cut off
 // leaves what it had. Without --part all parts; presets are those of the part `speed`.
 // Times are those of the GPU's events; a step lasts from its begin to that of the next. MFU counts 6 operations for
@@ -32,6 +32,8 @@
 namespace bubblescope::runtime {
 namespace {
 
+constexpr int kWidestOnCpu = 32;
+
 /// Weights that tokens are multiplied with: all matrices but the tables of embeddings.
 double multipliedWeights(const ModelConfig& model) {
     double sum = 0;
@@ -60,15 +62,17 @@ Measured measureSteady(const std::shared_ptr<Accelerator>& gpu, const Schedule& 
     return Run(gpu, schedule, model, {}, false).measure(static_cast<int>(steps));
 }
 
-void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp, bool graphs, double best_product) {
+/// `how` tells what is different about the device.
+void reportPreset(const ReportDevice& device, const std::shared_ptr<Accelerator>& gpu, std::string_view how,
+                  const ModelPreset& preset, int pp, double best_product) {
     constexpr int kMicrobatches = 8;
-    const std::string label = fmt::format("{:<12} {:>2}{}", preset.name, pp, graphs ? " graphs" : "       ");
+    const std::string label = fmt::format("{:<12} {:>2} {:<6}", preset.name, pp, how);
     // Some thousand tokens at a time fill a GPU.
     const auto sequence = static_cast<int>(preset.shape.sequence);
     const int batch = std::clamp(8192 / sequence, 1, preset.shape.hidden > 2000 ? 1 : 16);
     try {
-        const Measured measured = measureSteady(graphs ? device.graphs : device.plain,
-                                                scheduleOf("1f1b", pp, kMicrobatches, 1), modelOf(preset, pp, batch));
+        const Measured measured =
+            measureSteady(gpu, scheduleOf("1f1b", pp, kMicrobatches, 1), modelOf(preset, pp, batch));
         const double step = seconds(median(measured.periods));
         const double tokens = static_cast<double>(kMicrobatches) * batch * sequence;
         ModelConfig whole = modelOf(preset, 1, batch);
@@ -168,7 +172,7 @@ double reportProducts(const std::shared_ptr<Accelerator>& gpu, std::span<const s
     return best;
 }
 
-constexpr std::array<std::string_view, 4> kParts{"products", "bubbles", "checks", "speed"};
+constexpr std::array<std::string_view, 5> kParts{"products", "bubbles", "checks", "speed", "attention"};
 
 struct ReportArguments {
     std::optional<int> seconds;
@@ -227,17 +231,32 @@ void reportChecks(const ReportDevice& device, const Budget& budget) {
 
 void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names,
                  double best_product) {
-    constexpr int kWidestOnCpu = 32;
     fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16, vocabulary of 256 bytes\n");
     for (const ModelPreset& preset : trainedModels()) {
         if (!names.empty() && std::ranges::count(names, preset.name) == 0) continue;
         if (!device.every_preset && preset.shape.hidden > kWidestOnCpu) continue;
         for (const auto& [pp, graphs] : {std::pair{1, false}, {1, true}, {4, false}, {4, true}}) {
             if (budget.left()) {
-                reportPreset(device, preset, pp, graphs, best_product);
+                reportPreset(device, graphs ? device.graphs : device.plain, graphs ? "graphs" : "", preset, pp,
+                             best_product);
             } else {
                 fmt::print("{:<12} {:>2}  no time left\n", preset.name, pp);
             }
+        }
+    }
+}
+
+/// Steps of models with one attention and the other, in turns.
+void reportModelsWithAttention(const ReportDevice& device, const Budget& budget) {
+    if (!device.cudnn) return;
+    fmt::print("\nSteps with either attention (A B B A), 1F1B, 8 micro-batches, bf16:\n");
+    for (const ModelPreset& preset : trainedModels()) {
+        const bool asked = device.every_preset ? preset.name == "gpt2" || preset.name == "gpt2-xl"
+                                               : preset.shape.hidden <= kWidestOnCpu;
+        if (!asked) continue;
+        for (const bool own : {true, false, false, true}) {
+            if (budget.left())
+                reportPreset(device, own ? device.plain : device.cudnn, own ? "own" : "cuDNN", preset, 1, 0);
         }
     }
 }
@@ -264,6 +283,10 @@ int report(std::span<char*> given) {
         best_product = reportProducts(device.plain, device.products);
     if (arguments.value().wants("bubbles")) reportBubblesOf(device, budget);
     if (arguments.value().wants("checks")) reportChecks(device, budget);
+    if (arguments.value().wants("attention")) {
+        reportAttention(device, budget);
+        reportModelsWithAttention(device, budget);
+    }
     if (speed) reportSpeed(device, budget, arguments.value().presets, best_product);
     return 0;
 }

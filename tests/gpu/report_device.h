@@ -24,8 +24,15 @@ struct ReportDevice {
     /// can run concurrently.
     int checked_width = 1024;
     int bubble_width = 64;
-    bool every_preset = true; ///< otherwise only presets that train on a CPU
+    bool every_preset = true;           ///< otherwise only presets that train on a CPU
+    std::shared_ptr<Accelerator> cudnn; ///< like `plain`, with attention by cuDNN; null if that is not possible
+    std::string why_no_cudnn;
+    double warm_seconds = 5; ///< until clocks and power have settled
 };
 [[nodiscard]] Result<ReportDevice> openReportDevice();
+
+class Budget;
+/// Compares attention by own kernels and by cuDNN.
+void reportAttention(const ReportDevice& device, const Budget& budget);
 
 } // namespace bubblescope::runtime

@@ -17,6 +17,15 @@ Result<ReportDevice> openReportDevice() {
     device.checked_width = 32;
     device.bubble_width = 16;
     device.every_preset = false;
+    device.warm_seconds = 0;
+    const Result<AttentionChoice> cudnn = chooseAttention(AttentionKernels::Cudnn, 90); // in tests, of a stand-in
+    if (cudnn.ok()) {
+        const auto other = std::make_shared<test::EmulatedDevice>(2);
+        other->cudnn = cudnn.value().cudnn;
+        device.cudnn = other;
+    } else {
+        device.why_no_cudnn = cudnn.error().text();
+    }
     return device;
 }
 

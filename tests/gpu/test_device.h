@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/backend/cudnn/attention_kernels.h"
 #include "runtime/backend/rank_queue.h"
 #include "runtime/clock/host_clock.h"
 #include "tests/support/eigen_matrix.h"
@@ -7,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::runtime::test {
@@ -17,6 +20,12 @@ namespace bubblescope::runtime::test {
 /// defines its own function. `batches` selects an accelerator that accepts batches of work. `kernel` is the duration of
 /// each kernel if times are simulated.
 [[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false, TimeNs kernel = TimeNs{0});
+
+/// Attention of the device: that of the variable BUBBLESCOPE_TEST_ATTENTION, "cudnn" or "own" (default).
+[[nodiscard]] inline AttentionKernels testAttention() {
+    const char* const name = std::getenv("BUBBLESCOPE_TEST_ATTENTION");
+    return name != nullptr && std::string_view(name) == "cudnn" ? AttentionKernels::Cudnn : AttentionKernels::Own;
+}
 
 /// True if device times depend only on the schedule.
 [[nodiscard]] bool timeIsMadeUp();
