@@ -43,14 +43,16 @@ Status summarise(EngineResult& result, const RunConfig& config, RunSummary& summ
     return {};
 }
 
-Result<RunSummary> runWeightsHere(const RunConfig& config, JobControl& control) {
+Result<RunSummary> runMovingHere(const RunConfig& config, JobControl& control) {
     MonotonicClock clock;
     InProcessTransports transports(config.schedule.pp, clock, config.timeout);
     const EngineParts parts = engineParts(config, clock, transports.ends(), nullptr, nullptr);
-    BUBBLESCOPE_ASSIGN(WeightRunResult ran, runTravellingWeights(config, *config.weights, parts, control));
+    BUBBLESCOPE_ASSIGN(MovingRunResult ran, config.weights
+                                                ? runTravellingWeights(config, *config.weights, parts, control)
+                                                : runMovingStages(config, *config.round, parts, control));
     RunSummary summary;
     BUBBLESCOPE_TRY(summarise(ran.engine, config, summary));
-    summary.travelling = {std::move(ran.last), std::move(ran.walls)};
+    summary.moving = {std::move(ran.last), std::move(ran.walls)};
     return summary;
 }
 
@@ -97,7 +99,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
 Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_TRY(checkConfig(config));
     try {
-        return config.weights ? runWeightsHere(config, control) : runHere(config, control);
+        return config.movesStages() ? runMovingHere(config, control) : runHere(config, control);
     } catch (const std::exception& e) { // out of memory or threads; failures of ranks are reported by the engine
         return runError(std::string("cannot set up the run: ") + exceptionText(e));
     }

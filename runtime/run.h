@@ -9,6 +9,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/checks/aadiff_options.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/round_run.h"
 #include "runtime/engine/weight_run.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
@@ -25,9 +26,11 @@ namespace bubblescope::runtime {
 /// The model to train, the training options, and the results to store. The run rejects an invalid schedule.
 struct RunConfig : EngineConfig {
     ModelConfig model;
-    /// Set if weights travel; see runTravellingWeights() for `schedule`. Such a run uses CPU ranks in this process, and
-    /// records no trace.
+    /// One of these is set if stages do not belong to ranks; see runTravellingWeights() and runMovingStages() for
+    /// `schedule`. Such a run uses CPU ranks in this process, and records no trace.
     std::optional<WeightOrder> weights;
+    std::optional<RoundOrder> round;
+    [[nodiscard]] bool movesStages() const { return weights || round; }
     /// Maximum time that a rank may delay the others: by exceeding an op's nominal time, by not sending a heartbeat if
     /// ranks are processes, or by never sending a message. After this time, the run ends with an error that names the
     /// rank. The default exceeds the time of any op of a model that fits on a CPU.
@@ -74,12 +77,12 @@ struct RunSummary {
         bool retimed = false;
     };
     std::optional<Checks> checks;
-    /// For a run in which weights travel.
-    struct TravellingWeights {
-        StepTimeline last;         ///< see WeightRunResult
+    /// For a run in which stages do not belong to ranks.
+    struct MovingStep {
+        StepTimeline last;         ///< see MovingRunResult
         std::vector<TimeNs> walls; ///< of each step
     };
-    std::optional<TravellingWeights> travelling;
+    std::optional<MovingStep> moving;
 };
 
 /// Trains for `steps` steps, or until a stop is requested, with one thread per rank, and records the run. Accepts any

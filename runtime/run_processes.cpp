@@ -245,8 +245,8 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
 ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team) {
     ProcessRun run{RunSummary{}, true};
     Status fit = checkConfig(config);
-    if (fit.ok() && config.weights)
-        fit = usageError("a run in which weights travel needs all ranks in one process", "start a single process");
+    if (fit.ok() && config.movesStages())
+        fit = usageError("stages that do not belong to ranks need all ranks in one process", "start a single process");
     if (fit.ok()) fit = checkTeam(config, team);
     if (!fit.ok()) {
         run.summary = std::move(fit).error();

@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/base/hash.h"
+#include "core/graph/moving_stages.h"
 #include "core/graph/moving_weights.h"
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
@@ -72,6 +73,19 @@ Status checkUpdates(const RunConfig& config) {
     if (other.empty()) return {};
     return usageError(fmt::format("orders that update weights within a step cannot be combined with {}", other),
                       "use an order that flushes the pipeline, such as 1f1b");
+}
+
+/// Checks the options that are combined with encoders. Layer numbers count one embedding per model.
+Status checkEncoders(const RunConfig& config) {
+    if (encodersOf(config.schedule.placement).ranks() == 0) return {};
+    const bool layers = std::ranges::any_of(config.faults, [](const Fault& fault) { return fault.layer.has_value(); });
+    const std::string_view other = config.backend                              ? "GPUs"
+                                   : config.aadiff                             ? "checks in bubbles"
+                                   : config.dispatch.dynamic() || config.adapt ? "orders that change"
+                                   : layers                                    ? "faults in layers"
+                                                                               : "";
+    if (other.empty()) return {};
+    return usageError(fmt::format("encoders cannot be combined with {}", other), "use an order without encoders");
 }
 
 Status checkNumbers(const RunConfig& config) {
@@ -205,13 +219,15 @@ Status checkMoves(const RunConfig& config) {
     return {};
 }
 
-/// Checks a run in which weights travel.
-Status checkWeightRun(const RunConfig& config) {
-    const MovingWeights& moving = config.weights->moving;
-    BUBBLESCOPE_TRY(movingWeightsOrder(moving));
-    if (moving.path == WeightPath::RingSplit)
-        return usageError(fmt::format("a run does not support {}", weightPathName(moving.path)),
-                          "simulate it, or use weipipe");
+/// Checks a run in which stages do not belong to ranks.
+Status checkMovingRun(const RunConfig& config) {
+    if (config.weights) BUBBLESCOPE_TRY(movingWeightsOrder(config.weights->moving));
+    if (config.round) {
+        const MovingStages& moving = config.round->moving;
+        BUBBLESCOPE_TRY(movingOrder(moving));
+        if (moving.forward_stages != moving.backward_stages || moving.forward_stages != config.schedule.stages())
+            return usageError("a run needs as many backward stages as forward stages", "simulate other numbers");
+    }
     const std::string_view other = config.replicas > 1                         ? "data-parallel replicas"
                                    : config.tensor_ranks > 1                   ? "tensor-parallel ranks"
                                    : config.backend                            ? "GPUs"
@@ -221,8 +237,8 @@ Status checkWeightRun(const RunConfig& config) {
                                    : !config.out_dir.empty()                   ? "a trace"
                                                                                : "";
     if (other.empty()) return checkNumbers(config);
-    return usageError(fmt::format("a run in which weights travel cannot be combined with {}", other),
-                      "use an order in which activations travel, such as 1f1b");
+    return usageError(fmt::format("stages that do not belong to ranks cannot be combined with {}", other),
+                      "use an order with fixed stages, such as 1f1b");
 }
 
 } // namespace
@@ -233,14 +249,14 @@ std::string failureOf(const Error& error) {
 }
 
 Status checkConfig(const RunConfig& config) {
-    if (config.weights) return checkWeightRun(config);
+    if (config.movesStages()) return checkMovingRun(config);
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
         std::string message = "the schedule cannot be executed: " + problems.front().message.text();
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
-    BUBBLESCOPE_TRY(rejectEncoders(config.schedule.placement, "a run of one model"));
+    BUBBLESCOPE_TRY(checkEncoders(config));
     if (StageWays::of(config.schedule).copies() > 1)
         return inputError({}, "the schedule has copies of a second, smaller model, but a run trains one model",
                           "use an order for one model");

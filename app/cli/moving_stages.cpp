@@ -89,18 +89,38 @@ void describe(report::Document& document, const Schedule& order, const StepTimel
                   closed_form.ok() ? report::Value(closed_form.value()) : report::Value(report::Value::Absent{}));
 }
 
-CommandResult simulateRoundPipe(const ScheduleRequest& request, const CostModel& costs, const MovingOptions& options) {
+bool isRoundPipe(const ScheduleRequest& request) {
+    return plainName(request.spec.name) == plainName(kRoundPipe);
+}
+
+/// The positions of roundpipe. Errors: Usage, for options without effect.
+Result<MovingStages> roundStages(const ScheduleRequest& request, const CostModel& costs, const WeightTimes& weights,
+                                 const std::optional<int>& nodes) {
     if (!costs.stages.empty() || !costs.plainTransfers())
-        return usageError("roundpipe can only be simulated with equal stages and equal latencies", "use only --comm");
-    const int chunks = request.vpp.value_or(1);
-    const MovingStages stages{request.spec.pp, request.spec.microbatches, request.spec.pp * chunks,
-                              request.spec.pp * chunks};
-    const MovingTimes times{costs.times.forward, costs.times.backward, costs.comm, options.weights.unshard};
+        return usageError("roundpipe needs equal stages and equal latencies", "use only --comm");
+    if (nodes) return usageError("--nodes has no effect with roundpipe", "use tawpipe");
+    if (weights.reduce_grad > TimeNs{0})
+        return usageError("--reduce-grad has no effect with roundpipe, which sends no weight gradients", "omit it");
+    const int stages = request.spec.pp * request.vpp.value_or(1);
+    return MovingStages{request.spec.pp, request.spec.microbatches, stages, stages};
+}
+
+MovingTimes timesOf(const CostModel& costs, TimeNs weights) {
+    return {costs.times.forward, costs.times.backward, costs.comm, weights};
+}
+
+Result<TimeNs> makespanOf(const Result<MovingForm>& form) {
+    return form.ok() ? Result<TimeNs>(form.value().makespan) : Result<TimeNs>(form.error());
+}
+
+CommandResult simulateRoundPipe(const ScheduleRequest& request, const CostModel& costs, const MovingOptions& options) {
+    BUBBLESCOPE_ASSIGN(const MovingStages stages, roundStages(request, costs, options.weights, options.nodes));
+    const MovingTimes times = timesOf(costs, options.weights.unshard);
     BUBBLESCOPE_ASSIGN(const Schedule order, movingOrder(stages));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulateMoving(stages, times));
     const Result<MovingForm> form = movingForm(stages, times);
     report::Document document;
-    describe(document, order, step, form.ok() ? Result<TimeNs>(form.value().makespan) : Result<TimeNs>(form.error()),
+    describe(document, order, step, makespanOf(form),
              fmt::format("{} forward and {} backward stages rotate over the ranks; {}", stages.forward_stages,
                          stages.backward_stages,
                          form.ok()
@@ -191,55 +211,73 @@ CommandResult simulateWeights(const ScheduleRequest& request, const CostModel& c
     return finish(options, {order, result.step, costs, result.messages}, document, peakActivations(order));
 }
 
-} // namespace
+/// Theory of a run.
+struct Expectation {
+    TimeNs makespan{0}; ///< simulated
+    Result<TimeNs> form;
+};
 
-bool movesStages(const ScheduleRequest& request) {
-    return plainName(request.spec.name) == plainName(kRoundPipe) || weightPathOf(request);
-}
-
-std::optional<WeightPath> trainedPath(const ScheduleRequest& request) {
-    const std::optional<WeightPath> path = weightPathOf(request);
-    return path == WeightPath::RingSplit ? std::nullopt : path;
-}
-
-Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
-                     runtime::RunConfig& config) {
-    const WeightPath path = trainedPath(request).value();
-    BUBBLESCOPE_TRY(checkOneStage(request, path));
-    BUBBLESCOPE_TRY(checkMessageTimes(path, config.times, nodes));
-    const MovingWeights moving{path, request.spec.pp, request.spec.microbatches, nodes.value_or(1)};
-    BUBBLESCOPE_ASSIGN(Schedule order, movingWeightsOrder(moving));
-    config.schedule = std::move(order);
-    config.schedule.vpp = 1; // the number of stages is that of a pipeline
-    config.schedule.placement = Placement::Loop;
-    config.weights = {moving, weights.unshard, weights.reduce_grad, config.times.comm};
-    return {};
-}
-
-CommandResult runWithWeights(const runtime::RunConfig& config, const SvgOptions& svg, bool json) {
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(const runtime::RunSummary ran, watchWork(control, "Running", WorkUnit::Ops,
-                                                                [&] { return runtime::runPipeline(config, control); }));
+Result<Expectation> expect(const runtime::RunConfig& config) {
+    if (config.round) {
+        const MovingTimes times = timesOf(config.times, config.round->weights);
+        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulateMoving(config.round->moving, times));
+        return Expectation{step.wall(), makespanOf(movingForm(config.round->moving, times))};
+    }
     const MovingWeights& moving = config.weights->moving;
-    const StepTimeline& step = ran.travelling->last;
-    BUBBLESCOPE_ASSIGN(const Schedule order, movingWeightsOrder(moving));
     WeightTimes weights;
     weights.unshard = config.weights->weights;
     weights.reduce_grad = config.weights->gradients;
     const MovingWeightTimes times = timesOf(moving, config.times, weights);
     BUBBLESCOPE_ASSIGN(const MovingWeightsStep simulated, simulateMovingWeights(moving, times));
+    return Expectation{simulated.step.wall(), movingWeightsForm(moving, times)};
+}
+
+} // namespace
+
+bool movesStages(const ScheduleRequest& request) {
+    return isRoundPipe(request) || weightPathOf(request);
+}
+
+Status planMovingRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
+                     runtime::RunConfig& config) {
+    if (const std::optional<WeightPath> path = weightPathOf(request)) {
+        BUBBLESCOPE_TRY(checkOneStage(request, *path));
+        BUBBLESCOPE_TRY(checkMessageTimes(*path, config.times, nodes));
+        const MovingWeights moving{*path, request.spec.pp, request.spec.microbatches, nodes.value_or(1)};
+        BUBBLESCOPE_ASSIGN(config.schedule, movingWeightsOrder(moving));
+        config.weights = {moving, weights.unshard, weights.reduce_grad, config.times.comm};
+    } else {
+        BUBBLESCOPE_ASSIGN(const MovingStages moving, roundStages(request, config.times, weights, nodes));
+        BUBBLESCOPE_ASSIGN(config.schedule, movingOrder(moving));
+        config.round = {moving, weights.unshard};
+    }
+    config.schedule.vpp = request.vpp.value_or(1); // the number of stages is that of a pipeline
+    config.schedule.placement = Placement::Loop;
+    return {};
+}
+
+CommandResult runMoving(const runtime::RunConfig& config, const SvgOptions& svg, bool json) {
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const runtime::RunSummary ran, watchWork(control, "Running", WorkUnit::Ops,
+                                                                [&] { return runtime::runPipeline(config, control); }));
+    BUBBLESCOPE_ASSIGN(const Expectation expected, expect(config));
     report::Document document;
     if (!json) addTraining(document, ran);
-    const auto [shortest, longest] = std::ranges::minmax(ran.travelling->walls);
-    describe(document, order, step, movingWeightsForm(moving, times),
-             fmt::format("last of {} steps, which took {} to {}; simulation: {}", ran.travelling->walls.size(),
-                         formatTime(shortest), formatTime(longest), formatTime(simulated.step.wall())));
-    document.data("step_makespans_ns", report::Value::List(ran.travelling->walls.begin(), ran.travelling->walls.end()));
-    document.data("simulated_makespan_ns", simulated.step.wall());
+    const std::vector<TimeNs>& walls = ran.moving->walls;
+    const auto [shortest, longest] = std::ranges::minmax(walls);
+    Schedule order = config.schedule;
+    order.vpp = order.stages(); // its chunks are stage numbers
+    order.placement = kMovingPlacement;
+    describe(document, order, ran.moving->last, expected.form,
+             fmt::format("last of {} steps, which took {} to {}; simulation: {}", walls.size(), formatTime(shortest),
+                         formatTime(longest), formatTime(expected.makespan)));
+    document.data("step_makespans_ns", report::Value::List(walls.begin(), walls.end()));
+    document.data("simulated_makespan_ns", expected.makespan);
     if (json) document.add(trainingData(ran));
     const MovingOptions options{
-        .weights = weights, .nodes = {}, .svg = svg, .csv = {}, .out = {}, .ops = false, .json = json};
-    return finish(options, {order, step, config.times, {}}, document, peakActivations(order));
+        .weights = {}, .nodes = {}, .svg = svg, .csv = {}, .out = {}, .ops = false, .json = json};
+    return finish(options, {order, ran.moving->last, config.times, {}}, document,
+                  config.weights ? peakActivations(order) : std::vector<int>());
 }
 
 CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {
@@ -247,7 +285,6 @@ CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingO
     BUBBLESCOPE_ASSIGN(const CostModel costs, request.costs(kForwardByDefault));
     if (const std::optional<WeightPath> path = weightPathOf(request))
         return simulateWeights(request, costs, *path, options);
-    if (options.nodes) return usageError("--nodes has no effect with roundpipe", "use tawpipe");
     return simulateRoundPipe(request, costs, options);
 }
 

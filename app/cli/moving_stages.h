@@ -23,19 +23,16 @@ struct MovingOptions {
     bool json = false;
 };
 
-/// True if the requested schedule does not bind stages to ranks. `simulate` handles such schedules separately.
+/// True if the requested schedule does not bind stages to ranks. Commands handle such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
 
-/// The path of weights in a schedule that `run` can train with weights that travel; nothing for other schedules.
-[[nodiscard]] std::optional<WeightPath> trainedPath(const ScheduleRequest& request);
-
-/// Sets the schedule and the path of weights of a run. `config.times` must be set. Errors: Usage.
-[[nodiscard]] Status planWeightRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
+/// Sets the schedule and the moving stages of a run. `config.times` must be set. Errors: Usage.
+[[nodiscard]] Status planMovingRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
                                    runtime::RunConfig& config);
 
-/// Trains with weights that travel, and prints losses, the digest, and the last step with its simulation. Errors: those
-/// of runPipeline(); Usage; those of writing files.
-[[nodiscard]] CommandResult runWithWeights(const runtime::RunConfig& config, const SvgOptions& svg, bool json);
+/// Trains with stages that do not belong to ranks, and prints losses, the digest, and the last step with its
+/// simulation. Errors: those of runPipeline(); Usage; those of writing files.
+[[nodiscard]] CommandResult runMoving(const runtime::RunConfig& config, const SvgOptions& svg, bool json);
 
 /// Simulates a schedule with moving stages and prints the result. Errors: Usage; those of writing files.
 [[nodiscard]] CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options);

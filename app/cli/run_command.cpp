@@ -184,17 +184,16 @@ struct RunArguments {
     const bool* force = nullptr; ///< true if --force was given
 };
 
-/// Rejects options that schedules with or without travelling weights do not use.
-Status checkWeightOptions(const RunArguments& options, const ProcessTeam* team) {
-    const std::optional<WeightPath> path = trainedPath(options.schedule);
-    if (!path) {
+/// Rejects options that have no effect because stages do or do not belong to ranks.
+Status checkMovingOptions(const RunArguments& options, const ProcessTeam* team) {
+    if (!movesStages(options.schedule)) {
         const bool timed = options.weights.unshard > TimeNs{0} || options.weights.reduce_grad > TimeNs{0};
         if (timed || options.nodes)
-            return usageError("--unshard, --reduce-grad and --nodes have no effect if weights do not travel",
-                              "use weipipe or tawpipe");
+            return usageError("--unshard, --reduce-grad and --nodes have no effect if stages belong to ranks",
+                              "use roundpipe, weipipe or tawpipe");
         return {};
     }
-    const std::string_view name = weightPathName(*path);
+    const std::string& name = options.schedule.spec.name;
     if (severalProcesses(team))
         return usageError(fmt::format("{} needs all ranks in one process", name), "start a single process");
     if (!options.compare.empty())
@@ -261,8 +260,8 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
 
 Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
-    if (trainedPath(options.schedule)) {
-        BUBBLESCOPE_TRY(planWeightRun(options.schedule, options.weights, options.nodes, config));
+    if (movesStages(options.schedule)) {
+        BUBBLESCOPE_TRY(planMovingRun(options.schedule, options.weights, options.nodes, config));
         BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
         return config;
     }
@@ -289,7 +288,7 @@ void noteDivision(const runtime::RunSummary& summary) {
 }
 
 CommandResult runOne(runtime::RunConfig config, const RunArguments& options, ProcessTeam* team) {
-    if (config.weights) return runWithWeights(config, options.svg, options.json);
+    if (config.movesStages()) return runMoving(config, options.svg, options.json);
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
@@ -348,7 +347,7 @@ CommandResult run(const RunArguments& options, ProcessTeam* team) {
     // Several processes would have to agree on the last step, so their launcher ends them instead.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
-    BUBBLESCOPE_TRY(checkWeightOptions(options, team));
+    BUBBLESCOPE_TRY(checkMovingOptions(options, team));
     const std::stop_token end_early = end ? end->token() : std::stop_token();
     if (const std::string note = options.model.note(); !note.empty() && (team == nullptr || team->isRoot()))
         printError(note);

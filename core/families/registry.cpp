@@ -239,8 +239,7 @@ Error unknownSchedule(std::string_view name) {
     if (moving != kMovingNames.end())
         return usageError(
             fmt::format("this command does not support {}, in which stages do not belong to ranks", *moving),
-            *moving != kRoundPipe && *moving != kWeiPipeZb ? "`bubblescope simulate` and `bubblescope run` support it"
-                                                           : "`bubblescope simulate` supports it");
+            "`bubblescope simulate` and `bubblescope run` support it");
     std::vector<std::string> names;
     for (const ScheduleFamily& family : scheduleFamilies())
         names.emplace_back(family.name);

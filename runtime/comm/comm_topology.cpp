@@ -15,21 +15,40 @@ std::vector<Rank> CommTopology::tensorGroup() const {
 std::optional<CommTopology::Route> CommTopology::inputOf(const Op& op) const {
     const bool forward = op.kind == OpKind::Forward;
     if (!forward && !producesInputGradient(op.kind)) return std::nullopt;
-    const Stage stage = stageOf(op);
-    const Stage producer{stage.value + (forward ? -plan_.routes() : plan_.routes())};
+    const int stage = stageOf(op).value;
+    const Placement placement = schedule_.placement;
+    const Stage producer{forward ? stageBefore(placement, stage) : stageAfter(placement, stage)};
     if (!inside(producer.value)) return std::nullopt;
-    return Route{holderOf(producer, place_.replica),
-                 {forward ? Content::Activation : Content::Gradient, producer, stage, op.microbatch, op.sequence}};
+    return Route{holderOf(producer, place_.replica), keyOf(op, producer, Stage{stage})};
+}
+
+MessageKey CommTopology::keyOf(const Op& op, Stage producer, Stage consumer) {
+    return {op.kind == OpKind::Forward ? Content::Activation : Content::Gradient, producer, consumer, op.microbatch,
+            op.sequence};
+}
+
+std::optional<CommTopology::Route> CommTopology::joinedInputOf(const Op& op) const {
+    const int producer = joinedStage(schedule_.placement, stageOf(op).value);
+    if (producer < 0 || op.kind != OpKind::Forward) return std::nullopt;
+    return Route{holderOf(Stage{producer}, place_.replica), keyOf(op, Stage{producer}, Stage{schedule_.stages()})};
+}
+
+std::optional<CommTopology::Route> CommTopology::joinedOutputOf(const Op& op) const {
+    const int consumer = joinedStage(schedule_.placement, stageOf(op).value);
+    if (consumer < 0 || !producesInputGradient(op.kind)) return std::nullopt;
+    return Route{holderOf(Stage{consumer}, place_.replica), keyOf(op, stageOf(op), Stage{consumer})};
 }
 
 std::optional<CommTopology::Route> CommTopology::outputOf(const Op& op) const {
     const bool forward = op.kind == OpKind::Forward;
     if (!forward && !producesInputGradient(op.kind)) return std::nullopt;
-    const Stage stage = stageOf(op);
-    const Stage consumer{stage.value + (forward ? plan_.routes() : -plan_.routes())};
+    const int stage = stageOf(op).value;
+    const Placement placement = schedule_.placement;
+    const Stage consumer{forward ? stageAfter(placement, stage) : stageBefore(placement, stage)};
     if (!inside(consumer.value)) return std::nullopt;
-    return Route{holderOf(consumer, place_.replica),
-                 {forward ? Content::Activation : Content::Gradient, stage, consumer, op.microbatch, op.sequence}};
+    const Payload payload = forward ? Payload::Activation : Payload::Gradient;
+    const Stage number{transferNumber(placement, schedule_.stages(), payload, stage)};
+    return Route{holderOf(consumer, place_.replica), keyOf(op, Stage{stage}, number)};
 }
 
 std::vector<CommTopology::Copy> CommTopology::copiesOf(Stage stage) const {
@@ -50,6 +69,7 @@ std::vector<Expected> CommTopology::expectedInStep() const {
     };
     for (const Op& op : schedule_.ranks[place_.rank.index()]) {
         if (const auto input = inputOf(op)) add(input->peer, input->key);
+        if (const auto joined = joinedInputOf(op)) add(joined->peer, joined->key);
     }
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = stageOf(Chunk{c});

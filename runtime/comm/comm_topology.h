@@ -67,6 +67,9 @@ public:
     [[nodiscard]] std::optional<Route> inputOf(const Op& op) const;
     /// The tensor that the op sends to a neighbouring stage; nothing if no stage needs its output.
     [[nodiscard]] std::optional<Route> outputOf(const Op& op) const;
+    /// Where two encoders join: the tensors that the op also receives from, or sends to, the first encoder.
+    [[nodiscard]] std::optional<Route> joinedInputOf(const Op& op) const;
+    [[nodiscard]] std::optional<Route> joinedOutputOf(const Op& op) const;
 
     /// All copies of one of the rank's stages, in the order in which gradients are summed: by replica, then by
     /// pipeline.
@@ -83,6 +86,7 @@ public:
     [[nodiscard]] std::vector<Expected> expectedInStep() const;
 
 private:
+    [[nodiscard]] static MessageKey keyOf(const Op& op, Stage producer, Stage consumer);
     [[nodiscard]] Rank holderOf(Stage stage, int replica) const {
         return mesh_.world({locate(schedule_.placement, schedule_.pp, stage).rank, replica, place_.tensor});
     }

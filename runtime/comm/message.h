@@ -28,7 +28,7 @@ enum class Content : std::uint8_t {
 struct MessageKey {
     Content content = Content::Activation;
     Stage producer;
-    Stage consumer;
+    Stage consumer; ///< where two encoders join, the number of the transfer (see transferStages())
     Microbatch microbatch;
     std::int32_t sequence = 0;
 

@@ -10,7 +10,10 @@ namespace bubblescope::runtime {
 std::optional<Arrival> RankExchange::receiveInput(const Op& op, bool holds) {
     const std::optional<CommTopology::Route> input = rank_.topology.inputOf(op);
     if (!input) return std::nullopt;
-    return receive(op, input->peer, input->key, holds);
+    Arrival arrival = receive(op, input->peer, input->key, holds);
+    if (const auto joined = rank_.topology.joinedInputOf(op))
+        arrival.joined = std::make_unique<Arrival>(receive(op, joined->peer, joined->key, holds));
+    return arrival;
 }
 
 Arrival RankExchange::receive(const Op& op, Rank from, const MessageKey& key, bool holds) {
@@ -42,16 +45,19 @@ TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from, bool holds) {
 }
 
 void RankExchange::sendOutput(const Op& op, Message message) {
-    const std::optional<CommTopology::Route> route = rank_.topology.outputOf(op);
-    if (!route) return;
+    if (const auto joined = rank_.topology.joinedOutputOf(op)) send(op, *joined, message);
+    if (const auto route = rank_.topology.outputOf(op)) send(op, *route, std::move(message));
+}
+
+void RankExchange::send(const Op& op, const CommTopology::Route& route, Message message) {
     const TimeNs end = message.sent;
-    rank_.transport.send(route->peer, route->key, std::move(message));
-    if (route->peer == rank_.transport.rank()) return;
+    rank_.transport.send(route.peer, route.key, std::move(message));
+    if (route.peer == rank_.transport.rank()) return;
     const TimeNs latency = rank_.config.times.comm;
-    if (rank_.device) return rank_.device->sent(op, *route, rank_.paced(latency).value_or(TimeNs{0}));
+    if (rank_.device) return rank_.device->sent(op, route, rank_.paced(latency).value_or(TimeNs{0}));
     // On a paced clock the transfer takes its latency; otherwise it lasts until the hand-over.
     const TimeNs sent = rank_.clock.paced() ? end + latency : std::max(end, rank_.parts.clock.now());
-    rank_.record.sent(op, *route, end, sent, rank_.step);
+    rank_.record.sent(op, route, end, sent, rank_.step);
 }
 
 std::vector<Tensor> RankExchange::sumGradients(RankStages& stages, const Op& op, TimeNs& ready) {

@@ -17,10 +17,11 @@ public:
 
     /// Call this before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the input from the neighbouring stage. Returns nothing if the op needs no input. If `holds` is set in
-    /// a run that is not paced, an injected delay blocks the rank; otherwise the result's time may be in the future.
+    /// Waits for the input from the neighbouring stage, or from both encoders where they join. Returns nothing if the
+    /// op needs no input. If `holds` is set in a run that is not paced, an injected delay blocks the rank; otherwise
+    /// the result's time may be in the future.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op, bool holds = true);
-    /// Sends an op's output to the neighbouring stage, if the op has an output.
+    /// Sends an op's output to the neighbouring stage, or to both encoders, if the op has an output.
     void sendOutput(const Op& op, Message message);
 
     /// Sends the gradients of the rank's stages to their copies, and adds the gradients from the copies in the order of
@@ -32,6 +33,7 @@ public:
     [[nodiscard]] TimeNs barrier(TimeNs time);
 
 private:
+    void send(const Op& op, const CommTopology::Route& route, Message message);
     [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key, bool holds = true);
     /// The time from which a received message can be used.
     [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from, bool holds);

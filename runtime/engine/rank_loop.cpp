@@ -137,11 +137,13 @@ RankLoop::Arrivals RankLoop::receiveInputs(std::size_t index) {
 
 void RankLoop::runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs) {
     TimeNs arrived{0};
-    for (const std::optional<Arrival>& input : inputs)
-        arrived = input ? std::max(arrived, input->time) : arrived;
+    for (const std::optional<Arrival>& input : inputs) {
+        if (input) arrived = std::max(arrived, input->time);
+        if (input && input->joined) arrived = std::max(arrived, input->joined->time);
+    }
     const TimeNs ready = std::max(rank_.clock.freeAt(), arrived);
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (inputs[i]) rank_.record.received(ops[i], *inputs[i], rank_.clock.freeAt(), ready, rank_.step);
+        if (inputs[i]) rank_.record.arrived(ops[i], *inputs[i], rank_.clock.freeAt(), ready, rank_.step);
     }
     const TimeNs held = bubbles_.heldUntil(index).value_or(TimeNs{0});
     bubbles_.inputsReady(index, std::max(arrived, held));

@@ -4,6 +4,7 @@
 #include "runtime/comm/comm_topology.h"
 #include "runtime/faults/rank_faults.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Arrival {
     bool local = false; ///< true if the message is from the rank itself, without a transfer
     std::optional<MessageDigests> digests{};
     std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
+    std::unique_ptr<Arrival> joined{};            ///< from the first encoder, where two encoders join
 };
 
 /// Records a rank's ops and transfers; peers are recorded by their number in the pipeline. Drops records if a fault
@@ -45,7 +47,14 @@ public:
         comm(op, CommKind::Send, route.key, route.peer, start, end, step);
     }
 
-    /// Records an arrival for an op, and the rank's wait from `free` to `ready`.
+    /// Records the arrivals for an op, and the rank's wait from `free` to `ready` for the last of them.
+    void arrived(const Op& op, const Arrival& arrival, TimeNs free, TimeNs ready, int step) {
+        const bool joined_is_last = arrival.joined && arrival.joined->time == ready;
+        received(op, arrival, free, joined_is_last ? free : ready, step);
+        if (arrival.joined) received(op, *arrival.joined, free, joined_is_last ? ready : free, step);
+    }
+
+    /// Records one arrival, and the wait for it.
     void received(const Op& op, const Arrival& arrival, TimeNs free, TimeNs ready, int step) {
         if (arrival.local) return;
         comm(op, CommKind::Receive, arrival.key, arrival.from, arrival.sent, arrival.time, step);

@@ -151,6 +151,7 @@ Tensor RankStages::compute(const Op& op, std::optional<Arrival>& arrival) {
     StageModel& stage = at(rank_.topology.stageOf(op));
     const Piece piece = rank_.run.plan.pieceOf(op, rank_.place.replica);
     Tensor input = arrival ? std::move(arrival->tensor) : Tensor();
+    if (arrival && arrival->joined) input += arrival->joined->tensor;
     if (!rank_.faults.none() && input.size() > 0) rank_.faults.flip(op, rank_.step, FaultTensor::Input, input);
     if (rank_.hook && arrival && !arrival->local) rank_.hook->received(op, rank_.topology.stageOf(op), input, *arrival);
     Tensor output;

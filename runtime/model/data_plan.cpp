@@ -7,7 +7,7 @@ namespace bubblescope::runtime {
 
 DataPlan::DataPlan(const Schedule& schedule, int replicas)
     : microbatches_(schedule.microbatches), replicas_(replicas),
-      places_(schedule.stages() / bubblescope::routes(schedule.placement)),
+      places_(schedule.stages() / bubblescope::routes(schedule.placement)), encoders_(encodersOf(schedule.placement)),
       routes_(static_cast<std::size_t>(bubblescope::routes(schedule.placement))) {
     const auto numbers = static_cast<std::size_t>(schedule.microbatches);
     for (Route& route : routes_)
@@ -43,6 +43,8 @@ StageTask DataPlan::taskOf(Stage stage, int replica) const {
     for (Piece& piece : pieces)
         piece.sample.value += replica * samples_;
     StageTask task{stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
+    if (stage.value < encoders_.ranks()) task.encoder = stage.value < encoders_.first ? 1 : 2;
+    task.begins = encoders_.ranks() > 0 && (stage.value == encoders_.first || stage.value == encoders_.ranks());
     if (versions_) {
         task.update_of = versions_->update_of;
         task.version_of = versions_->used[stage.index()];

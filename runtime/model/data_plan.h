@@ -58,8 +58,15 @@ struct StageTask {
     /// empty.
     std::vector<int> update_of{};  ///< the update that applies the sample's gradient
     std::vector<int> version_of{}; ///< number of this step's updates already applied to the weights of the sample's ops
-    bool gradient_per_piece = false; ///< true if the gradient is taken after each piece, because it travels
+    int encoder = 0;     ///< number of the encoder with the stage, from 1; 0 = the trunk, or a model without encoders
+    bool begins = false; ///< true for the first stage of a second encoder, or of a trunk with encoders
+    bool gradient_per_piece = false; ///< true if weights travel: gradients are taken after each piece, and the weights
+                                     ///< may leave between its I and W
 
+    /// True if the stage embeds tokens. An encoder has tokens of its own.
+    [[nodiscard]] bool embeds() const { return place == 0 || begins; }
+    /// True if the stage adds its embedding to the outputs of encoders, whose sum is its input.
+    [[nodiscard]] bool joins() const { return begins && encoder == 0; }
     /// Updates per step.
     [[nodiscard]] int updates() const { return update_of.empty() ? 1 : update_of.back() + 1; }
 };
@@ -107,6 +114,7 @@ private:
     int samples_ = 0;  ///< number of samples in a replica's data
     int replicas_;
     int places_;
+    Encoders encoders_;
     int slices_ = 1;
     std::vector<Route> routes_;
     std::optional<WeightVersions> versions_; ///< none = one update per step

@@ -380,12 +380,10 @@ template <class T>
 void TransformerBlock<T>::backwardWeight(const Saved& saved, std::int64_t tokens, GradientSum::Target target) const {
     const auto& grads = saved.output_grads;
     layers_.normWeightGradient(Parts::kLn1, saved.ln1, grads[Parts::kLn1], tokens, target);
-    layers_.weightGradient(Parts::kQkv, layers_.scaled(Parts::kLn1, saved.ln1, tokens), grads[Parts::kQkv], tokens,
-                           target);
+    layers_.weightGradient(Parts::kQkv, Parts::kLn1, saved.ln1, grads[Parts::kQkv], tokens, target);
     layers_.weightGradient(Parts::kProjection, saved.attended, grads[Parts::kProjection], tokens, target);
     layers_.normWeightGradient(Parts::kLn2, saved.ln2, grads[Parts::kLn2], tokens, target);
-    layers_.weightGradient(Parts::kFc1, layers_.scaled(Parts::kLn2, saved.ln2, tokens), grads[Parts::kFc1], tokens,
-                           target);
+    layers_.weightGradient(Parts::kFc1, Parts::kLn2, saved.ln2, grads[Parts::kFc1], tokens, target);
     layers_.weightGradient(Parts::kFc2, layers_.gelu(saved.hidden), grads[Parts::kFc2], tokens, target);
 }
 
@@ -448,8 +446,7 @@ Buffer Head<T>::backwardInput(const Saved& saved, Buffer& normalised_grad, const
 template <class T>
 void Head<T>::backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const {
     layers_.normWeightGradient(kNorm, saved.normalised, saved.normalised_grad, rows.tokens(), target);
-    layers_.weightGradient(kLinear, layers_.scaled(kNorm, saved.normalised, rows.tokens()), saved.logits_grad,
-                           rows.tokens(), target);
+    layers_.weightGradient(kLinear, kNorm, saved.normalised, saved.logits_grad, rows.tokens(), target);
 }
 
 template class Embedding<float>;

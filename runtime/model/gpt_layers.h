@@ -164,6 +164,8 @@ private:
 template <class T>
 class Head {
 public:
+    enum : std::size_t { kNorm, kLinear };
+
     /// Activations of a piece that are kept between its ops.
     struct Saved {
         Normalised normalised;  ///< kept until W; its deviations until I
@@ -185,8 +187,6 @@ public:
     void backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const;
 
 private:
-    enum : std::size_t { kNorm, kLinear };
-
     Layers<T> layers_;
 };
 

@@ -5,9 +5,11 @@
 #include "runtime/model/synthetic.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -50,7 +52,7 @@ void GptStage<T>::SavedActivations::forEach(Visit visit) {
 
 template <class T>
 GptStage<T>::GptStage(std::shared_ptr<ComputeQueue> queue, const ModelConfig& config, StageTask task)
-    : queue_(std::move(queue)), config_(config), task_(std::move(task)), first_(task_.place == 0),
+    : queue_(std::move(queue)), config_(config), task_(std::move(task)), first_(task_.embeds()),
       last_(task_.place == task_.places - 1), parameters_(*queue_, config_, task_),
       gradients_(*queue_, task_.pieces, parameters_.size(), endsOf(task_)), has_loss_(task_.pieces.size()) {
     if (first_ || last_) {
@@ -100,10 +102,13 @@ void GptStage<T>::makeTokens(Piece piece, SavedActivations& saved) const {
         step += update - step_ % task_.updates();
         sample -= static_cast<int>(std::ranges::find(task_.update_of, update) - task_.update_of.begin());
     }
-    queue_->launch(TokensKernel{
-        saved.tokens.template as<int>(), saved.targets.template as<int>(), text_,
-        static_cast<std::int64_t>(config_.text->text().size()), config_.text->places(config_.sequence), config_.seed,
-        static_cast<std::uint64_t>(Synthetic::Stream::Data), step, sample, rows.batch, rows.begin, rows.length});
+    constexpr std::array kStreams{Synthetic::Stream::Data, Synthetic::Stream::FirstEncoder,
+                                  Synthetic::Stream::SecondEncoder};
+    const Synthetic::Stream stream = kStreams[static_cast<std::size_t>(task_.encoder)];
+    queue_->launch(TokensKernel{saved.tokens.template as<int>(), saved.targets.template as<int>(), text_,
+                                static_cast<std::int64_t>(config_.text->text().size()),
+                                config_.text->places(config_.sequence), config_.seed,
+                                static_cast<std::uint64_t>(stream), step, sample, rows.batch, rows.begin, rows.length});
 }
 
 template <class T>
@@ -128,7 +133,8 @@ Tensor GptStage<T>::forward(Piece piece, Tensor input) {
     SavedActivations saved;
     saved.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
     if (first_ || last_) makeTokens(piece, saved);
-    Buffer x = first_ ? Buffer() : queue_->take(std::move(input), tokens(piece), config_.width, kStorage<T>);
+    Buffer x =
+        first_ && !task_.joins() ? Buffer() : queue_->take(std::move(input), tokens(piece), config_.width, kStorage<T>);
     const bool keep = !task_.recomputed.contains(piece);
     if (!keep) saved.input = queue_->copyOf(x);
     x = forwardLayers(piece, std::move(x), saved, keep);
@@ -140,6 +146,13 @@ Tensor GptStage<T>::forward(Piece piece, Tensor input) {
 template <class T>
 Buffer GptStage<T>::forwardLayers(Piece piece, Buffer input, SavedActivations& saved, bool keep) {
     Buffer x = first_ ? forwardEmbedding(piece, saved) : std::move(input);
+    if (task_.joins()) {
+        if constexpr (std::is_same_v<T, float>) {
+            queue_->launch(AddKernel{x.as<float>(), input.template as<float>(), tokens(piece) * config_.width});
+        } else {
+            throw std::logic_error("encoders need activations in fp32");
+        }
+    }
     for (std::size_t i = 0; i < saved.blocks.size(); ++i) {
         x = forwardBlock(piece, i, std::move(x), saved);
         if (!keep) saved.blocks[i] = {};
@@ -158,6 +171,12 @@ void GptStage<T>::recompute(Piece piece) {
     static_cast<void>(forwardLayers(piece, std::exchange(saved.input, Buffer()), saved, true));
     recomputing_ = false;
     saved_bytes_ += saved.bytes();
+}
+
+template <class T>
+void GptStage<T>::forget(Piece piece) {
+    saved_bytes_ -= savedOf(piece).bytes();
+    saved_.erase(piece);
 }
 
 template <class T>
@@ -196,9 +215,26 @@ Tensor GptStage<T>::backwardInput(Piece piece, Tensor output_grad) {
     for (std::size_t i = saved.blocks.size(); i-- > 0;)
         grad = backwardBlock(piece, i, std::move(grad), saved);
     saved.returned = true;
-    if (first_) saved.embedding_grad = backwardEmbedding(piece, std::exchange(grad, Buffer()));
+    if (task_.gradient_per_piece) keepScaled(piece, saved);
+    if (first_)
+        saved.embedding_grad =
+            backwardEmbedding(piece, task_.joins() ? queue_->copyOf(grad) : std::exchange(grad, Buffer()));
     saved_bytes_ += saved.bytes();
-    return first_ ? Tensor() : queue_->give(std::move(grad), tokens(piece), config_.width, kStorage<T>);
+    return first_ && !task_.joins() ? Tensor()
+                                    : queue_->give(std::move(grad), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+void GptStage<T>::keepScaled(Piece piece, SavedActivations& saved) {
+    const auto keep = [&](int layer, std::size_t part, Normalised& normalised) {
+        const Layers<T> layers({*queue_, *queue_}, parametersOf(layer));
+        normalised.scaled = layers.scaled(part, normalised, tokens(piece));
+    };
+    for (std::size_t i = 0; i < saved.blocks.size(); ++i) {
+        keep(blockNumber(i), BlockParts::kLn1, saved.blocks[i].ln1);
+        keep(blockNumber(i), BlockParts::kLn2, saved.blocks[i].ln2);
+    }
+    if (last_) keep(headNumber(), Head<T>::kNorm, saved.head.normalised);
 }
 
 template <class T>

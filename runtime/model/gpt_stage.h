@@ -33,6 +33,7 @@ public:
     [[nodiscard]] Tensor forward(Piece piece, Tensor input) override;
     [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override;
     void backwardWeight(Piece piece) override;
+    void forget(Piece piece) override;
     void offload(Piece piece) override;
     void reload(Piece piece) override;
     void recompute(Piece piece) override;
@@ -66,7 +67,7 @@ private:
         Buffer targets;
         Buffer embedding_grad;                    ///< kept from I to W, on the first stage
         typename Head<T>::Saved head;             ///< on the last stage
-        Buffer input;                             ///< kept by an F that will be recomputed, except on the first stage
+        Buffer input;                             ///< kept by an F that will be recomputed, if it has an input
         bool returned = false;                    ///< true if op I has run
         std::vector<std::vector<std::byte>> host; ///< the other buffers while they are offloaded, in order of forEach()
 
@@ -117,6 +118,8 @@ private:
     void weightsOfEmbedding(Piece piece, SavedActivations& saved, GradientSum::Target target);
     void weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved, GradientSum::Target target);
     void weightsOfHead(Piece piece, SavedActivations& saved, GradientSum::Target target);
+    /// Keeps what W would compute with the weights.
+    void keepScaled(Piece piece, SavedActivations& saved);
     [[nodiscard]] std::size_t numberOf(Piece piece) const;
     [[nodiscard]] SavedActivations& savedOf(Piece piece);
     [[nodiscard]] std::vector<typename Block::Saved*> earlierSlices(Piece piece, std::size_t block);

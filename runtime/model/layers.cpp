@@ -114,6 +114,14 @@ void Layers<T>::weightGradient(std::size_t part, const Buffer& input, const Buff
 }
 
 template <class T>
+void Layers<T>::weightGradient(std::size_t part, std::size_t norm, const Normalised& input, const Buffer& output_grad,
+                               std::int64_t tokens, GradientSum::Target target) const {
+    const bool kept = !input.scaled.empty();
+    const Buffer made = kept ? Buffer() : scaled(norm, input, tokens);
+    weightGradient(part, kept ? input.scaled : made, output_grad, tokens, target);
+}
+
+template <class T>
 Normalised Layers<T>::normalise(const Buffer& input, std::int64_t tokens, std::int64_t width) const {
     Normalised result{take(tokens * width), take<float>(tokens)};
     queue().launch(

@@ -28,8 +28,9 @@ struct PieceRows {
 struct Normalised {
     Buffer values;             ///< x̂ = (x − mean) / deviation, row-major
     Buffer inverse_deviations; ///< one per row, in float
+    Buffer scaled = {};        ///< with gain and bias; kept if these may leave before the weight gradient
 
-    [[nodiscard]] std::int64_t bytes() const { return values.bytes() + inverse_deviations.bytes(); }
+    [[nodiscard]] std::int64_t bytes() const { return values.bytes() + inverse_deviations.bytes() + scaled.bytes(); }
 };
 
 /// Sums the parts of a matrix that several ranks have computed, in float. All ranks make the calls in the same order.
@@ -103,6 +104,9 @@ public:
     [[nodiscard]] Buffer inputGradient(std::size_t part, const Buffer& output_grad, std::int64_t tokens) const;
     void weightGradient(std::size_t part, const Buffer& input, const Buffer& output_grad, std::int64_t tokens,
                         GradientSum::Target target) const;
+    /// As above, for a normalised input that is first scaled with the gain and bias of the part `norm`.
+    void weightGradient(std::size_t part, std::size_t norm, const Normalised& input, const Buffer& output_grad,
+                        std::int64_t tokens, GradientSum::Target target) const;
 
     // Normalisation: y = x̂ ∘ gain + bias.
     [[nodiscard]] Normalised normalise(const Buffer& input, std::int64_t tokens, std::int64_t width) const;

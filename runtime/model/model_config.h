@@ -27,6 +27,10 @@ struct OptimizerConfig {
 /// The model to train: a GPT over byte tokens with learned positions. It is cut into one stage per position in the
 /// pipeline (p·v, or p·v/2 if two pipelines hold the model twice). The first stage has the embeddings; the last stage
 /// has a final normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
+///
+/// With encoders, stages are in the order of Encoders. An encoder embeds other tokens of the same text, and its blocks
+/// compute one activation per token of the trunk. The trunk's first stage adds these to its own embedding, so the
+/// gradient of its first block's input goes to every encoder.
 struct ModelConfig {
     int width = 32;           ///< features per token; a multiple of `heads`
     int heads = 2;            ///< attention heads

@@ -24,9 +24,10 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
                             PartLayout::Cut cut, int groups = 1) {
         parts.push_back({rows, columns, columns, name, size, false, rows > 1, cut, groups});
     };
-    if (task.place == 0) {
-        table(kEnds, TextData::kVocabulary);
-        table(kEnds + 1, config.sequence);
+    if (task.embeds()) { // the head's name is between those of the trunk and of encoders
+        const std::uint64_t name = kEnds + 3 * static_cast<std::uint64_t>(task.encoder);
+        table(name, TextData::kVocabulary);
+        table(name + 1, config.sequence);
     }
     const int before = config.layersBefore(task.place);
     for (int i = 0; i < config.layersAt(task.place); ++i) {

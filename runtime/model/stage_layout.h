@@ -33,9 +33,9 @@ struct PartLayout {
     int groups = 1; ///< groups of columns, each of which is divided: queries, keys and values
 };
 
-/// The token and position tables on the first stage, then BlockParts for each block, then the final normalisation and
-/// the head on the last stage. Initial weights are determined by the block's number in the complete model, so the
-/// division into stages does not affect them.
+/// The token and position tables on the first stage of the model and of each module, then BlockParts for each block,
+/// then the final normalisation and the head on the last stage. Initial weights are determined by the block's number in
+/// the complete model, so the division into stages does not affect them.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 
 /// The layers at one of `places` positions: its blocks, with the embedding at the first and the head at the last.

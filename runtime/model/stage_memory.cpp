@@ -29,7 +29,7 @@ StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
 
     std::int64_t forward = layers * (2 * tokens + 2 * hidden + 8 * hidden / shared + attention);
     std::int64_t until_weights = layers * (6 * hidden + 12 * hidden / shared);
-    if (task.place == 0) until_weights += hidden;
+    if (task.embeds()) until_weights += hidden;
     if (task.place == task.places - 1) {
         forward += tokens + hidden + logits;
         until_weights += 2 * hidden + logits;
@@ -43,7 +43,8 @@ StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
     memory.weights = memory.gradients = kNumber * weights;
     memory.optimizer = 2 * memory.weights; // both moments
     memory.activations = {kNumber * forward, kNumber * (forward - until_weights), kNumber * until_weights};
-    memory.kept_input = task.place == 0 ? 0 : kNumber * hidden; // the first stage computes it from its tokens
+    memory.kept_input =
+        task.embeds() && !task.joins() ? 0 : kNumber * hidden; // the first stage computes it from its tokens
     memory.forward_workspace = kNumber * (parts + 2 * hidden + 4 * hidden / shared);
     memory.backward_workspace =
         kNumber * (std::max<std::int64_t>(0, until_weights - forward) + std::max(input_half, weight_half));

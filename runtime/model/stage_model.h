@@ -36,8 +36,8 @@ class StageModel {
 public:
     virtual ~StageModel() = default;
 
-    /// F. `input` is the output of the previous stage; empty on the first stage, which reads the data. The last stage
-    /// computes the loss and returns an empty tensor.
+    /// F. `input` is the output of the previous stage, or the sum of the encoders' outputs; empty on the first stage of
+    /// a model or encoder, which reads the data. The last stage computes the loss and returns an empty tensor.
     [[nodiscard]] virtual Tensor forward(Piece piece, Tensor input) = 0;
 
     /// I, or the first half of B. `output_grad` is the result of the next stage; empty on the last stage. Returns the
@@ -46,6 +46,9 @@ public:
 
     /// W, or the second half of B; frees the data kept for the piece.
     virtual void backwardWeight(Piece piece) = 0;
+
+    /// Frees what F has kept for the piece, because its other ops run elsewhere.
+    virtual void forget(Piece /*piece*/) { cannotMove(); }
 
     // Call these functions between F and I of a piece, which must be a complete micro-batch. The functions offload the
     // data that F has kept, reload it, or compute it again if F has kept only its input (StageTask::recomputed).

@@ -10,7 +10,7 @@ namespace bubblescope::runtime {
 class Synthetic {
 public:
     /// The purpose of the numbers; different streams never share numbers.
-    enum class Stream : std::uint64_t { Weights = 1, Data = 2, Faults = 3 };
+    enum class Stream : std::uint64_t { Weights = 1, Data = 2, Faults = 3, FirstEncoder = 4, SecondEncoder = 5 };
 
     explicit Synthetic(std::uint64_t seed) : seed_(seed) {}
 

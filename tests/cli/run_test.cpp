@@ -84,14 +84,14 @@ TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
     EXPECT_NE(digest(run("1f1b", "1", {"--no-pace", "--seed", "2"})), reference);
 }
 
-TEST(RunCommand, TrainsWithWeightsThatTravel) {
+TEST(RunCommand, TrainsWithStagesThatMove) {
     const auto train = [](const std::string& schedule, std::vector<std::string> more) {
         more.insert(more.begin(), {"run", "--schedule", schedule, "--pp", "3", "--microbatches", "5", "--forward",
                                    "1ms", "--backward", "2ms", "--steps", "2"});
         return runProgram(more);
     };
     const auto pipeline = train("1f1b", {"--json"}).json();
-    for (const std::string name : {"weipipe", "weipipe-naive", "tawpipe"}) {
+    for (const std::string name : {"weipipe", "weipipe-naive", "tawpipe", "roundpipe"}) {
         const auto ring = train(name, {"--json"});
         ASSERT_EQ(ring.exit_code, 0) << ring.err;
         const auto document = ring.json();
@@ -102,6 +102,9 @@ TEST(RunCommand, TrainsWithWeightsThatTravel) {
         EXPECT_GE(document["makespan_ns"], document["simulated_makespan_ns"]);
         EXPECT_EQ(document["ranks"].size(), 3U);
     }
+    const auto split = train("weipipe-zb", {"--unshard", "100us", "--reduce-grad", "100us", "--json"}).json();
+    EXPECT_NEAR(split["training"]["losses"][1], pipeline["training"]["losses"][1], 1e-4);
+    EXPECT_GE(split["makespan_ns"], split["simulated_makespan_ns"]);
     const auto text =
         train("tawpipe", {"--nodes", "3", "--unshard", "100us", "--reduce-grad", "100us", "--comm", "50us"});
     EXPECT_THAT(text.out, testing::HasSubstr("; simulation: "));
@@ -116,8 +119,33 @@ TEST(RunCommand, TrainsWithWeightsThatTravel) {
                                                   {"--inject", "slow:rank=1,factor=2"}})
         EXPECT_EQ(train("weipipe", words).exit_code, 2) << words.front();
     EXPECT_EQ(train("1f1b", {"--unshard", "1ms"}).exit_code, 2);
-    for (const std::string name : {"roundpipe", "weipipe-zb"})
-        EXPECT_THAT(train(name, {}).err, testing::HasSubstr("`bubblescope simulate` supports it"));
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--out", "x"}, {"--reduce-grad", "1ms"}, {"--nodes", "2"}, {"--links", "x"}})
+        EXPECT_NE(train("roundpipe", words).exit_code, 0) << words.front();
+    EXPECT_EQ(train("roundpipe", {"--vpp", "2", "--comm", "100us", "--unshard", "1ms"}).exit_code, 0);
+}
+
+TEST(RunCommand, TrainsWithEncoders) {
+    const ScratchFolder scratch;
+    const auto train = [](std::vector<std::string> more) {
+        more.insert(more.begin(),
+                    {"run", "--schedule", "1f1b", "--pp", "5", "--encoders", "2:800us+1", "--microbatches", "4",
+                     "--forward", "1ms", "--backward", "2ms", "--steps", "2", "--json"});
+        return runProgram(more);
+    };
+    const auto result = train({"--out", scratch.file("trace")});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    EXPECT_EQ(document["trace"]["problems"].size(), 0U);
+    ASSERT_EQ(document["steps"].size(), 2U);
+    EXPECT_LT(document["training"]["losses"][1], document["training"]["losses"][0]);
+    const auto again = runProgram({"analyze", scratch.file("trace"), "--json"});
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(again.json()["steps"], document["steps"]);
+    EXPECT_EQ(again.json()["schedule"]["placement"], "encoders-2-1");
+    EXPECT_EQ(train({"--no-pace"}).json()["training"]["weights_digest"], document["training"]["weights_digest"]);
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--adapt"}, {"--dispatch", "ready"}})
+        EXPECT_EQ(train(words).exit_code, 2) << words.front();
 }
 
 TEST(RunCommand, TakesASchedulesFile) {

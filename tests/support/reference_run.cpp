@@ -26,7 +26,8 @@ class Reference {
 public:
     /// `sums` connects the ranks that share the stages; this one is at `place`. Null if there is only one.
     explicit Reference(const RunConfig& config, TensorGroup* sums, int place)
-        : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
+        : plan_(config.schedule, config.replicas), encoders_(encodersOf(config.schedule.placement)),
+          stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();
         if (device_ && sums != nullptr) sums->useDevice(*device_, std::nullopt);
         const TensorShard shard{config.tensor_ranks, place, sums};
@@ -34,6 +35,8 @@ public:
             for (int s = 0; s < config.schedule.stages(); ++s) {
                 StageTask task = plan_.taskOf(Stage{s}, replica);
                 task.shard = shard;
+                if (config.weights && config.weights->moving.path == WeightPath::RingSplit)
+                    sortByTurn(task.pieces, config.weights->moving, Chunk{s});
                 stages_[static_cast<std::size_t>(replica)].push_back(makeStage(config, task));
             }
         }
@@ -53,6 +56,13 @@ public:
     [[nodiscard]] TrainedStages takeStages() { return std::move(stages_); }
 
 private:
+    /// The order in which a ring adds gradients.
+    static void sortByTurn(std::vector<Piece>& pieces, const MovingWeights& moving, Chunk stage) {
+        std::ranges::sort(pieces, {}, [&](const Piece& piece) {
+            return moving.turnOf({OpKind::BackwardWeight, piece.sample, stage});
+        });
+    }
+
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(const RunConfig& config, const StageTask& task) const {
         if (device_) return config.backend->makeStage(*device_, config.model, task);
         return makeCpuStage(config.model, task);
@@ -85,17 +95,26 @@ private:
 
     void forward(int replica, int route, Piece piece) {
         Tensor data;
-        for (int place = 0; place < plan_.places(); ++place)
+        Tensor first; // output of the first of two encoders
+        for (int place = 0; place < plan_.places(); ++place) {
+            if (beginsSecond(place)) first = std::exchange(data, Tensor());
+            if (place == encoders_.ranks() && encoders_.second > 0) data += first;
             data = at(place, replica, route).forward(piece, std::move(data));
+        }
     }
 
     void backward(int replica, int route, Piece piece) {
         Tensor data;
+        Tensor trunk; // gradient of the encoders' outputs
         for (int place = plan_.places(); place-- > 0;) {
             data = at(place, replica, route).backwardInput(piece, std::move(data));
             at(place, replica, route).backwardWeight(piece);
+            if (place == encoders_.ranks()) trunk = data;
+            if (beginsSecond(place)) data = trunk;
         }
     }
+
+    [[nodiscard]] bool beginsSecond(int place) const { return encoders_.second > 0 && place == encoders_.first; }
 
     void update(int place) {
         Tensor sum;
@@ -111,6 +130,7 @@ private:
     }
 
     DataPlan plan_;
+    Encoders encoders_;
     std::shared_ptr<RankQueue> device_; ///< null = the host
     TrainedStages stages_;
 };

@@ -3,6 +3,7 @@
 #include "runtime/model/gpt_stage.h"
 #include "runtime/model/synthetic.h"
 #include "tests/support/eigen_matrix.h"
+#include "tests/unit/runtime/schedules.h"
 
 #include <gtest/gtest.h>
 
@@ -88,17 +89,10 @@ void expectClose(double gradient, double difference) {
     EXPECT_NEAR(gradient, difference, 1e-2 * std::abs(difference) + 5e-4);
 }
 
-TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
-    constexpr int kMicrobatches = 2;
-    Stages stages = makeStages(smallModel(), 3, kMicrobatches);
-    shake(stages);
-    lossOf(stages, kMicrobatches);
-    for (int m = 0; m < kMicrobatches; ++m)
-        backward(stages, m);
-    const auto loss = [&] { return lossOf(stages, kMicrobatches); };
-
-    double largest_block = 0.0;
+/// Compares the gradients of the stages with the slopes of `loss`.
+void expectGradients(Stages& stages, int microbatches, const std::function<double()>& loss) {
     for (const auto& stage : stages) {
+        double largest = 0.0;
         const HostMatrix sum = stage->takeGradient().host();
         std::int64_t next = 0;
         const auto compare = [&](float* values, std::int64_t count) {
@@ -106,8 +100,8 @@ TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
             // their places.
             for (std::int64_t at = 0; at < count; ++at, ++next) {
                 if (count > 50 && at % 13 != 0) continue;
-                const double mean = static_cast<double>(sum(next, 0)) / kMicrobatches;
-                largest_block = std::max(largest_block, std::abs(mean));
+                const double mean = static_cast<double>(sum(next, 0)) / microbatches;
+                largest = std::max(largest, std::abs(mean));
                 expectClose(mean, slope(values[at], loss));
             }
         };
@@ -117,8 +111,43 @@ TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
             compare(parameters.bias(i), parameters.part(i).bias_size);
         }
         EXPECT_EQ(next, sum.size());
+        EXPECT_GT(largest, 0.02) << "gradients this small would pass whatever they were";
     }
-    EXPECT_GT(largest_block, 0.05) << "gradients this small would pass whatever they were";
+}
+
+TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
+    constexpr int kMicrobatches = 2;
+    Stages stages = makeStages(smallModel(), 3, kMicrobatches);
+    shake(stages);
+    lossOf(stages, kMicrobatches);
+    for (int m = 0; m < kMicrobatches; ++m)
+        backward(stages, m);
+    expectGradients(stages, kMicrobatches, [&] { return lossOf(stages, kMicrobatches); });
+}
+
+TEST(GptStage, GradientsOfEncodersEqualFiniteDifferences) {
+    Schedule schedule = test::scheduleOf("1f1b", 3, 1);
+    schedule.placement = encoderPlacement({1, 1});
+    const DataPlan plan(schedule);
+    Stages stages;
+    for (int s = 0; s < 3; ++s)
+        stages.push_back(std::make_unique<ModelStage>(makeCpuQueue(), smallModel(), plan.taskOf(Stage{s})));
+    shake(stages);
+    const Piece piece{Microbatch{0}};
+    const auto loss = [&] {
+        Tensor input = stages[0]->forward(piece, {});
+        input += stages[1]->forward(piece, {});
+        static_cast<void>(stages[2]->forward(piece, std::move(input)));
+        return stages[2]->takeLoss();
+    };
+    loss();
+    const Tensor gradient = stages[2]->backwardInput(piece, {});
+    stages[2]->backwardWeight(piece);
+    for (const std::size_t encoder : {0U, 1U}) {
+        EXPECT_TRUE(stages[encoder]->backwardInput(piece, gradient).empty());
+        stages[encoder]->backwardWeight(piece);
+    }
+    expectGradients(stages, 1, loss);
 }
 
 TEST(GptStage, GradientOfTheInputEqualsFiniteDifferences) {

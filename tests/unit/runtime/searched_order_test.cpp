@@ -67,9 +67,9 @@ TEST_P(SearchedOrder, TrainsToTheReferencesWeights) {
     EXPECT_EQ(ran.value().losses, reference.value().losses);
 }
 
-/// Searching takes a sanitized program long, and is the same work for every size.
+/// Searching takes a sanitized program long (p = 3, m = 5, v = 2: two minutes), and is the same work for every size.
 std::vector<Size> sizes() {
-    if (::bubblescope::test::kSanitized) return {{2, 4, 1}, {3, 5, 2}};
+    if (::bubblescope::test::kSanitized) return {{2, 4, 1}, {2, 3, 2}};
     return {{2, 4, 1}, {4, 8, 1}, {3, 5, 2}, {4, 6, 2}, {8, 12, 1}};
 }
 
