@@ -10,10 +10,10 @@ namespace bubblescope::plan {
 namespace {
 
 constexpr std::array kPaths{WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes};
-constexpr double kWeight = 2;   // bytes
-constexpr double kGradient = 4; // accumulated in 32 bits
+constexpr double kWeightBytes = 2;   // bytes
+constexpr double kGradientBytes = 4; // accumulated in 32 bits
 
-TimeNs timeOf(double seconds) {
+TimeNs messageTime(double seconds) {
     return TimeNs{std::llround(seconds * 1e9)};
 }
 
@@ -47,23 +47,23 @@ MovingWeightTimes travelTimes(const MovingWeights& moving, const Pipeline& pipel
         times.backward.push_back(stage.backward);
         times.weight_grad.push_back(stage.weight_grad);
     }
-    const double weights = kWeight * pipeline.largest_stage;
-    const double gradients = kGradient * pipeline.largest_stage;
+    const double weights = kWeightBytes * pipeline.largest_stage;
+    const double gradients = kGradientBytes * pipeline.largest_stage;
     if (moving.path != WeightPath::Nodes) {
         const Links links = stageLinks(cluster, layout);
-        times.weights = timeOf(links.send(weights));
-        times.gradients = timeOf(links.send(gradients));
+        times.weights = messageTime(links.send(weights));
+        times.gradients = messageTime(links.send(gradients));
         return times;
     }
     Layout node = layout; // the ranks of one host
     node.pp = moving.ranksPerNode();
     const Links inside = stageLinks(cluster, node);
-    times.weights = timeOf(inside.send(weights));
-    times.gradients = timeOf(inside.send(gradients));
+    times.weights = messageTime(inside.send(weights));
+    times.gradients = messageTime(inside.send(gradients));
     // One rank of a host sends to one rank of another. Weight gradients take this path, too, and are larger.
     if (moving.nodes > 1)
-        times.between_nodes = timeOf(cluster.network_latency +
-                                     gradients / std::min(inside.rate, cluster.device.network * cluster.link_share));
+        times.between_nodes = messageTime(
+            cluster.network_latency + gradients / std::min(inside.rate, cluster.device.network * cluster.link_share));
     return times;
 }
 
