@@ -116,6 +116,15 @@ void CheckSession::planStep() {
         what.op.overlapped = false; // callers do not mark the halves of pairs
         checks_.push_back({what, check.slot, State::Waiting});
     }
+    // If checks take longer than planned, only the first ones fit. With a fixed order, the others would never run.
+    std::map<Unit, int> times;
+    std::map<LayerOp, std::pair<int, std::int64_t>> turns;
+    for (const StepCheck& check : checks_) {
+        const Unit unit = unitOf(check.what);
+        const auto last = turns_.find(unit);
+        turns[check.what] = {times[unit]++, last == turns_.end() ? 0 : last->second};
+    }
+    std::ranges::stable_sort(checks_, {}, [&](const StepCheck& check) { return turns.at(check.what); });
     counts_.planned += static_cast<std::int64_t>(checks_.size());
 }
 
@@ -225,6 +234,7 @@ Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<Tim
         const TimeNs cost = costOf(check.what);
         if (timeNeeded(cost, config_.margin, config_.latency) > rest) continue;
         check.state = State::Asked;
+        turns_[unitOf(check.what)] = ++turn_;
         return std::optional(CheckTask{check.what, cost, rest});
     }
     return std::optional<CheckTask>();
@@ -251,7 +261,7 @@ CheckRecord CheckSession::recordOf(const LayerOp& what, CheckOutcome outcome, Ti
 }
 
 void CheckSession::cover(const LayerOp& what) {
-    const auto unit = covered_.find({what.op.chunk, what.op.kind, what.layer});
+    const auto unit = covered_.find(unitOf(what));
     if (unit == covered_.end() || unit->second) return;
     unit->second = true;
     ++counts_.covered;

@@ -97,7 +97,7 @@ public:
 
     /// True if a check of the layer is planned in this step and has not finished.
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
-    /// The checks planned in this step.
+    /// The checks planned in this step, with the least recently requested units first.
     [[nodiscard]] std::vector<LayerOp> planned() const;
     /// Cancels a check of this step, as if it had not been planned.
     [[nodiscard]] Status withdraw(const LayerOp& what);
@@ -105,8 +105,8 @@ public:
     /// earlier one.
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
-    /// Returns the next check that fits into the current bubble. `free` is the remaining length of the bubble at `now`,
-    /// if known to the caller.
+    /// Returns the first check of planned() that is pending and fits into the current bubble. `free` is the remaining
+    /// length of the bubble at `now`, if known to the caller.
     [[nodiscard]] Result<std::optional<CheckTask>> ask(TimeNs now, std::optional<TimeNs> free);
     /// Reports the digest of a re-executed tensor; call it for each tensor of the first execution.
     [[nodiscard]] Result<CheckOutcome> checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
@@ -126,6 +126,7 @@ public:
 
 private:
     enum class State : std::uint8_t { Waiting, Asked, Over };
+    using Unit = std::tuple<Chunk, OpKind, int>; ///< the last is the layer
     struct StepCheck {
         LayerOp what;
         std::size_t slot = 0;
@@ -149,6 +150,7 @@ private:
     /// Expected length of the bubble before op `next`.
     [[nodiscard]] TimeNs predicted(std::size_t next) const;
     [[nodiscard]] TimeNs costOf(const LayerOp& what) const;
+    [[nodiscard]] static Unit unitOf(const LayerOp& what) { return {what.op.chunk, what.op.kind, what.layer}; }
     [[nodiscard]] bool hasFirst(const LayerOp& what) const;
     [[nodiscard]] StepCheck* find(const LayerOp& what);
     void cover(const LayerOp& what);
@@ -157,7 +159,9 @@ private:
     Config config_;
     std::optional<RankPlan> plan_; ///< empty until op times are known
     CheckSessionCounts counts_;
-    std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
+    std::map<Unit, bool> covered_;
+    std::map<Unit, std::int64_t> turns_; ///< number of the latest request, for each unit that was requested
+    std::int64_t turn_ = 0;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
     std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest single-layer checks
     BubbleForecast bubbles_;                                        ///< indexed by the op after the bubble

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace bubblescope {
@@ -89,6 +90,24 @@ TEST_F(CheckSessions, AskAgainInALaterBubble) {
     ASSERT_FALSE(ask(100us));
     run(kFirstBackward, 4, 6ms);
     EXPECT_TRUE(ask(2ms));
+}
+
+/// Otherwise the units at the end of the plan would never be checked.
+TEST_F(CheckSessions, TakeTurnsIfOnlyOneCheckFitsPerStep) {
+    std::set<int> checked;
+    for (int step = 0; step < 2; ++step) {
+        ASSERT_TRUE(session_->beginStep(step).ok());
+        run(0, kFirstBackward, 0ms);
+        const std::optional<CheckTask> task = ask(1100us);
+        ASSERT_TRUE(task);
+        EXPECT_EQ(task->what, session_->planned().front());
+        check(*task);
+        checked.insert(task->what.layer);
+        run(kFirstBackward, 6, 6ms);
+        ASSERT_TRUE(session_->endStep().ok());
+    }
+    EXPECT_EQ(checked, (std::set<int>{0, 1}));
+    EXPECT_EQ(session_->counts().covered, session_->counts().units);
 }
 
 TEST_F(CheckSessions, ForecastTheShortestOfTheLastBubbles) {
