@@ -191,6 +191,9 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_planned(bubblescope_aadiff* sessio
 /* Cancels a check of this step, as if the check had not been planned. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                        int32_t layer);
+/* Moves a check of this step to another micro-batch, for example because no bubble follows the planned one. */
+BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_move(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
+                                                   int32_t layer, int32_t microbatch);
 /* Reports the digest of a layer's first result and writes it to the trace. `tensor` is "output", "input gradient",
  * "weight gradient", or "weights" for an optimizer op. Later calls replace the digest. A caller that computes digests
  * only in bubbles must first report an arbitrary value, because only reported layers are checked. */

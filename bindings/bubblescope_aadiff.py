@@ -85,7 +85,7 @@ def _load():
             ("digest_finish", u64, [u64, u64]),
             ("open", ctypes.c_int, [ctypes.POINTER(_Config), ctypes.POINTER(session)]), ("close", None, [session]),
             ("leave_out_kinds", ctypes.c_int, [session, i32, i32, text]), ("planned", ctypes.c_int, [session, task, size]),
-            ("withdraw", ctypes.c_int, [session, op, i32]),
+            ("withdraw", ctypes.c_int, [session, op, i32]), ("move", ctypes.c_int, [session, op, i32, i32]),
             ("begin_step", ctypes.c_int, [session, i32]), ("end_step", ctypes.c_int, [session]),
             ("op", ctypes.c_int, [session, op, i64, i64]), ("wanted", ctypes.c_int, [session, op, i32]),
             ("computed", ctypes.c_int, [session, op, i32, text, u64]), ("ask", ctypes.c_int, [session, i64, task]),
@@ -270,6 +270,10 @@ class Session:
     def withdraw(self, op, layer):
         """Cancels a planned check, as if it had not been planned for this step."""
         _call("withdraw", self._session, ctypes.byref(self._op(*op)), layer)
+
+    def move(self, op, layer, microbatch):
+        """Moves a planned check of this step to another micro-batch."""
+        _call("move", self._session, ctypes.byref(self._op(*op)), layer, microbatch)
 
     @contextlib.contextmanager
     def step(self, number):

@@ -358,6 +358,14 @@ int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_a
     });
 }
 
+int bubblescope_aadiff_move(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer,
+                            int32_t microbatch) {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
+        return codeOf(open.move({of, layer}, Microbatch{microbatch}));
+    });
+}
+
 int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer,
                                 const char* tensor, uint64_t digest) {
     return withChecks(session, [&](CheckSession& open) -> Result<int> {

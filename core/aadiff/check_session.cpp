@@ -114,7 +114,7 @@ void CheckSession::planStep() {
         if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // excluded by leaveOut()
         LayerOp what{order()[check.op], unit.layer};
         what.op.overlapped = false; // callers do not mark the halves of pairs
-        checks_.push_back({what, check.slot, State::Waiting});
+        checks_.push_back({what, State::Waiting});
     }
     // If checks take longer than planned, only the first ones fit. With a fixed order, the others would never run.
     std::map<Unit, int> times;
@@ -177,13 +177,29 @@ std::vector<LayerOp> CheckSession::planned() const {
     return all;
 }
 
-Status CheckSession::withdraw(const LayerOp& what) {
-    const auto withdrawn = std::ranges::find_if(
+Result<std::size_t> CheckSession::pending(const LayerOp& what) const {
+    const auto found = std::ranges::find_if(
         checks_, [&](const StepCheck& check) { return check.what == what && check.state == State::Waiting; });
-    if (withdrawn == checks_.end())
+    if (found == checks_.end())
         return usageError(fmt::format("no check of layer {} of {} is pending", what.layer, opName(what.op)));
-    checks_.erase(withdrawn);
+    return static_cast<std::size_t>(found - checks_.begin());
+}
+
+Status CheckSession::withdraw(const LayerOp& what) {
+    BUBBLESCOPE_ASSIGN(const std::size_t index, pending(what));
+    checks_.erase(checks_.begin() + static_cast<std::ptrdiff_t>(index));
     --counts_.planned;
+    return {};
+}
+
+Status CheckSession::move(const LayerOp& what, Microbatch to) {
+    BUBBLESCOPE_ASSIGN(const std::size_t index, pending(what));
+    LayerOp moved = what;
+    moved.op.microbatch = to;
+    BUBBLESCOPE_TRY(known(moved));
+    if (find(moved) != nullptr)
+        return usageError(fmt::format("a check of layer {} of {} is planned already", moved.layer, opName(moved.op)));
+    checks_[index].what = moved;
     return {};
 }
 
@@ -228,9 +244,8 @@ Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<Tim
     // After the last op, the bubble lasts until the slowest rank has finished, which only the plan can predict.
     const TimeNs rest = free ? *free : predicted(std::min(next, order().size())) - (now - last_end_);
     for (StepCheck& check : checks_) {
-        if (check.state != State::Waiting || plan_->slots[check.slot].next_op > next) continue;
         // Without a digest of the first execution, there is nothing to compare.
-        if (!hasFirst(check.what)) continue;
+        if (check.state != State::Waiting || !hasFirst(check.what)) continue;
         const TimeNs cost = costOf(check.what);
         if (timeNeeded(cost, config_.margin, config_.latency) > rest) continue;
         check.state = State::Asked;

@@ -57,10 +57,10 @@ struct CheckedStep {
 /// Schedules the checks of one pipeline rank, whose ops the caller executes and reports: chooses which ops to
 /// re-execute in bubbles, compares digests, and determines verdicts.
 ///
-/// The plan equals that of `aadiff plan` for the executed ops, and no op is delayed. A check is requested in its
-/// planned bubble, or in a later bubble of the same step, if the time left in the bubble is sufficient. The time left
-/// is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use from one
-/// thread at a time; the caller supplies all times.
+/// The plan equals that of `aadiff plan` for the executed ops, and no op is delayed. A check is requested in any bubble
+/// after its op, if the time left in the bubble is sufficient; the least recently requested units come first. The time
+/// left is forecast from recent steps (BubbleForecast), or taken from the plan until enough steps have run. Use from
+/// one thread at a time; the caller supplies all times.
 class CheckSession {
 public:
     struct Config {
@@ -101,6 +101,9 @@ public:
     [[nodiscard]] std::vector<LayerOp> planned() const;
     /// Cancels a check of this step, as if it had not been planned.
     [[nodiscard]] Status withdraw(const LayerOp& what);
+    /// Checks the same unit with another micro-batch, for example because no bubble that the caller can use follows the
+    /// planned one.
+    [[nodiscard]] Status move(const LayerOp& what, Microbatch to);
     /// Reports the digest of a tensor of the layer's first execution. A later digest of the same tensor replaces an
     /// earlier one.
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
@@ -129,7 +132,6 @@ private:
     using Unit = std::tuple<Chunk, OpKind, int>; ///< the last is the layer
     struct StepCheck {
         LayerOp what;
-        std::size_t slot = 0;
         State state = State::Waiting;
     };
 
@@ -153,6 +155,8 @@ private:
     [[nodiscard]] static Unit unitOf(const LayerOp& what) { return {what.op.chunk, what.op.kind, what.layer}; }
     [[nodiscard]] bool hasFirst(const LayerOp& what) const;
     [[nodiscard]] StepCheck* find(const LayerOp& what);
+    /// Index of the step's check of `what`, which must not have been requested yet.
+    [[nodiscard]] Result<std::size_t> pending(const LayerOp& what) const;
     void cover(const LayerOp& what);
     void skipRest();
 

@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -108,6 +110,24 @@ TEST_F(CheckSessions, TakeTurnsIfOnlyOneCheckFitsPerStep) {
     }
     EXPECT_EQ(checked, (std::set<int>{0, 1}));
     EXPECT_EQ(session_->counts().covered, session_->counts().units);
+}
+
+/// The plan prefers bubbles after the last op, in which a recorded job does not wait.
+TEST_F(CheckSessions, MoveAUnitToAnotherMicrobatch) {
+    ASSERT_TRUE(session_->beginStep(0).ok());
+    const LayerOp planned = session_->planned().front();
+    const auto other = std::ranges::find_if(std::views::iota(0, 3), [&](int microbatch) {
+        LayerOp what = planned;
+        what.op.microbatch = Microbatch{microbatch};
+        return !session_->wanted(what).value();
+    });
+    ASSERT_LT(*other, 3);
+    EXPECT_THAT(session_->move(planned, Microbatch{3}).error().text(), HasSubstr("has no layer"));
+    ASSERT_TRUE(session_->move(planned, Microbatch{*other}).ok());
+    EXPECT_FALSE(session_->wanted(planned).value());
+    EXPECT_EQ(session_->planned().front().op.microbatch, Microbatch{*other});
+    EXPECT_THAT(session_->move(planned, Microbatch{0}).error().text(), HasSubstr("is pending"));
+    EXPECT_THAT(session_->move(session_->planned().front(), Microbatch{*other}).error().text(), HasSubstr("already"));
 }
 
 TEST_F(CheckSessions, ForecastTheShortestOfTheLastBubbles) {
