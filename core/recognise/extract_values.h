@@ -126,11 +126,11 @@ template <class Record>
 }
 template <class Wire>
 void fields(Wire& wire, NativeChecks& value) {
-    auto& [checks, recorded, stages, layers, host, digests, devices, problems] = value;
+    auto& [checks, recorded, stages, layers, hardware, digests, devices, problems] = value;
     const auto check = [&](CheckRecord& record) { wireCheck(wire, record); };
     wireList(wire, checks, check);
     wireList(wire, recorded, check);
-    wire(stages, layers, host, digests, devices, problems);
+    wire(stages, layers, hardware, digests, devices, problems);
     if constexpr (requires { wire.left(); }) {
         const auto sane = [](const auto& record) { return canBeRead(record); };
         const auto count = [](Stage stage) { return stage.value >= 0 && stage.value < kMaxOwnCount; };

@@ -442,8 +442,9 @@ private:
     /// "0:4,7:4": the layers of the process's stages.
     void addStatement(const Instant& instant, NativeChecks& file) {
         if (trace_.text(instant.name) == perfetto::kCaptureBegins)
-            file.host = trace_.textArg(instant.args, "host").value_or("");
+            file.hardware.host = trace_.textArg(instant.args, "host").value_or("");
         if (trace_.text(instant.name) != perfetto::kCaptureStates) return;
+        if (const auto device = trace_.textArg(instant.args, "check_device")) file.hardware.device = *device;
         for (const auto& [stage, layers] : statedLayers(trace_.textArg(instant.args, "check_layers").value_or("")))
             file.layers[stage] = layers;
     }
@@ -504,7 +505,7 @@ CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log) 
     for (NativeChecks& file : files) {
         for (std::size_t i = 0; i < file.recorded.size(); ++i) {
             countOverModel(layers, file.stages[i], file.recorded[i]);
-            all.devices.try_emplace(placeOf(file.recorded[i]), CheckedDevice{file.host, {}});
+            all.devices.try_emplace(placeOf(file.recorded[i]), file.hardware);
         }
         std::ranges::move(file.recorded, std::back_inserter(all.checks));
         std::ranges::move(file.checks, std::back_inserter(all.checks));

@@ -57,7 +57,7 @@ struct NativeChecks {
     std::vector<CheckRecord> recorded;
     std::vector<Stage> stages;
     std::map<Stage, int> layers; ///< layers of the job's stages, as reported by its framework
-    std::string host;            ///< host name of the job
+    CheckedDevice hardware;      ///< of the job's process
     std::vector<DigestRecord> digests;
     std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< devices, if the file identifies the hardware
     std::vector<Diagnostic> problems;                          ///< "bad-check": unusable records

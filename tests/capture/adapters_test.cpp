@@ -377,6 +377,7 @@ TEST_F(Adapters, ChecksInBubblesFindWhatWasComputedWrongly) {
         EXPECT_EQ(finding["rank"], forward ? 0 : 1);
         EXPECT_THAT(message, HasSubstr(forward ? "of layer 6, output" : "of layer 7, weight gradient")) << message;
         EXPECT_THAT(message, HasSubstr(forward ? "bit 12 flipped" : "bit 8 flipped")) << message;
+        EXPECT_THAT(message, HasSubstr(forward ? "device GPU-3f (cuda:0) of" : "device GPU-3f (cuda:1) of")) << message;
         ++found[forward ? "forward" : "backward"];
     }
     EXPECT_GT(found["forward"], 0) << analysis["anomalies"].dump(1);

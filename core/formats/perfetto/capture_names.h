@@ -35,6 +35,7 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 ///   kernels_every                  the recording library's: kernels are recorded only in every N-th step; see
 ///                                  kCaptureKernels
 ///   check_layers                   number of layers that checks distinguish per stage of the process: "0:4,7:4"
+///   check_device                   GPU that computes the process's stages: its UUID, and its index in the process
 /// Checks in bubbles follow timeline/trace_names.h, with the args rank, replica and tensor_rank in the pipeline. Layers
 /// are numbered within each stage.
 inline constexpr std::string_view kCaptureStates = "capture states";

@@ -49,7 +49,7 @@ void fields(Wire& wire, FileExtract::Packed& value) {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x78655362; // "bSex" in byte order
-constexpr std::uint32_t kVersion = 7;        // of everything below, including the values
+constexpr std::uint32_t kVersion = 8;        // of everything below, including the values
 
 /// Checksum of the bytes after it, so that damage by a disk or a network is detected.
 std::uint64_t checksum(std::string_view bytes) {

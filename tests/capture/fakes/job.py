@@ -271,7 +271,7 @@ def checks_job():
     stages = [(rank, 2 + rank), (rank + 2, 2 + rank)]  # each with its number of layers
     checks = BubbleChecks(Pipeline(rank=rank, pp=2, microbatches=2, order="\n".join(order), stages=stages), *events.checks())
     for name, value in (("framework", "fake"), ("pp", "%d/2" % rank), ("rank", rank),
-                        ("check_layers", checks.description())):
+                        ("check_layers", checks.description()), ("check_device", "GPU-3f (cuda:%d)" % rank)):
         events.state(name, value)
     for step in range(24):
         events.steps.begin()
