@@ -75,6 +75,21 @@ class BudgetTest(unittest.TestCase):
         budget.begin_step(1000 * STEP, 0)
         self.assertEqual(len(budget.choose([("F", 0, 0, 0)])), 1)
 
+    def test_others_of_a_kind_that_fits_do_not_pause(self):
+        """Only one check fits per step: all units must get it, not the first one."""
+        budget, times = Budget(1), {}
+        for step in range(400):
+            budget.begin_step(step * STEP, 0)
+            chosen = budget.choose([("B", 2, 0, layer) for layer in range(4)])
+            for number, what in enumerate(chosen):
+                budget.took(what, 10)
+                if number == 0:
+                    budget.checked(what)
+                    times[what] = times.get(what, 0) + 1
+            for what in chosen[1:]:
+                budget.missed(what)
+        self.assertEqual(set(times.values()), {100})
+
     def test_the_longest_ago_comes_first(self):
         budget = Budget(0.003)
         for step in range(3):

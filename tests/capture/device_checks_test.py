@@ -6,6 +6,8 @@ import gc
 import os
 import random
 import sys
+import tempfile
+import threading
 import types
 import unittest
 import weakref
@@ -62,14 +64,70 @@ class DeviceChecksTest(unittest.TestCase):
             self.assertLess(max(delays), 0.005)
             counts = rig.clean(20_000 if FULL else 1_000, always)
             self.assertEqual((counts["mismatched"], counts["aborted"]), (0, 0))
-            self.assertEqual(rig.counts()["units_covered"], 6)
+            self.assertEqual((rig.counts()["units"], rig.counts()["units_covered"]), (12, 12))
 
     def test_planted_flips_are_found(self):
-        with rig_of(microbatches=4) as rig:
+        with rig_of(microbatches=4, bubble_ns=lambda place: 2 * BUBBLE) as rig:
             self.assertIsNotNone(rig.begin())
             for number in range(59 if FULL else 6):
                 self.assertIsNotNone(rig.flip(number, 100, always), number)
-            self.assertIn("(transient)", "\n".join(rig.messages))
+            for tensor in ("output", "input gradient", "weight gradient"):
+                self.assertRegex("\n".join(rig.messages), "its %s again on stand-in .*transient" % tensor)
+
+    def test_the_halves_of_split_backwards_are_checked(self):
+        with rig_of(kind=SplitRig, microbatches=4) as rig:
+            self.assertIsNotNone(rig.begin(), rig.messages)
+            while rig.counts()["equal"] < 200:
+                rig.step()
+            counts = rig.counts()
+            self.assertEqual((counts["units"], counts["units_covered"], counts["mismatched"]), (9, 9, 0), rig.messages)
+            for number in range(3, 6):
+                self.assertIsNotNone(rig.flip(number, 100, always), number)
+
+    def test_a_bubble_that_ends_early_delays_the_next_op_by_at_most_one_check(self):
+        bubble = [BUBBLE]
+        with rig_of(microbatches=4, bubble_ns=lambda place: bubble[0], settings=(0.1, None, 1.0)) as rig:
+            self.assertIsNotNone(rig.begin())
+            running, steps = rig.running, {}
+            learn = running._times.learn
+            running._times.learn = lambda step, now: steps.setdefault(step.turn, []).append(step) or learn(step, now)
+            running._pool = _NoPool()
+            for _ in range(30):
+                rig.step()
+            bubble[0] = 0
+            steps.clear()
+            while not any([step.works for step in steps.get(0, ())]):
+                rig.step()
+            checked = next(step for step in steps[0] if step.works)
+            places = [work.place for work in checked.works]
+            self.assertEqual(len(places), len(set(places)), "one check per bubble")
+            self.assertGreater(len(places), 1)
+            took = {work.place: work.end.ns - work.start.ns for work in checked.works}
+            quiet = steps[1][0]
+            for place, (before, op) in enumerate(zip(checked.ops, checked.ops[1:]), 1):
+                late = (op[4].ns - before[4].ns) - (quiet.ops[place][4].ns - quiet.ops[place - 1][4].ns)
+                self.assertLessEqual(late, took.get(place, 0) + 200_000, place)  # and launching it
+
+    def test_data_that_has_arrived_leaves_no_bubble(self):
+        with rig_of(microbatches=4) as rig:
+            self.assertIsNotNone(rig.begin())
+            rig.early = True
+            for _ in range(4):
+                rig.step()
+            queued = rig.running.checks
+            for _ in range(6):
+                rig.step()
+            self.assertEqual(rig.running.checks, queued)
+
+    def test_other_threads_may_capture_graphs(self):
+        with rig_of(microbatches=4) as rig:
+            self.assertIsNotNone(rig.begin())
+            rig.device.others_capture, before = True, rig.counts()["equal"]
+            for _ in range(9):
+                rig.step()
+            self.assertGreater(rig.counts()["equal"], before)
+            self.assertEqual(rig.device.forbidden, 0)
+            self.assertFalse(rig.device.is_apart, "the job's own calls are as before")
 
     def test_the_job_computes_the_same_as_without_checks(self):
         trained = []
@@ -166,14 +224,14 @@ class DeviceChecksTest(unittest.TestCase):
             self.assertGreater(rig.counts()["equal"], before)
 
     def test_kept_data_stays_within_its_limit(self):
-        limit = 40_000  # of 16 KiB for an input, an output and their repetitions
+        limit = 80_000  # of 16 KiB for an input, an output and their repetitions, or of 36 KiB with gradients
         with rig_of(microbatches=4, settings=(0.1, limit, 0.02)) as rig:
             keep, most = None, [0]
 
             def keep_and_count(layer, key, kept):
                 one, running = keep(layer, key, kept), rig.running
-                held = [2 * one.bytes for one in running._kept.values()] + [2 * work.kept.bytes for work in running._running()]
-                most[0] = max(most[0], sum(held))
+                held = list(running._kept.values()) + running._held_gradients() + [work.kept for work in running._running()]
+                most[0] = max(most[0], sum([2 * one.bytes for one in set(held)]))
                 return one
 
             rig.step()
@@ -188,6 +246,13 @@ class DeviceChecksTest(unittest.TestCase):
         with rig_of(microbatches=4, bubble_ns=lambda place: 300_000) as rig:  # a check needs 265 us and its margin
             self.assertIsNone(rig.begin(60))
             self.assertEqual(rig.running.checks, 0)
+
+
+class _NoPool(list):
+    """Keeps events, so that their times can be read later."""
+
+    def __bool__(self):
+        return False
 
 
 def pause(seconds, event=__import__("threading").Event()):
@@ -223,6 +288,34 @@ class _Varies(_Extra):
         return super().forward(x) + 1e-3 * self.chance.random()
 
     chance = types.SimpleNamespace(random=iter(range(1, 1 << 40)).__next__)
+
+
+class _Backward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, change):
+        ctx.change = change
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.change(gradient), None
+
+
+def _backward(change):
+    return _Extra(lambda x: _Backward.apply(x, change))
+
+
+class _Fused(_Extra):
+    """As a library that adds weight gradients to a buffer of its own."""
+
+    def forward(self, x):
+        weight = self.own
+
+        def add(gradient):
+            weight.main_grad.add_(1)
+            return gradient
+
+        return _Backward.apply(super().forward(x), add)
 
 
 class FullyShardedDataParallel(_Extra):
@@ -273,7 +366,146 @@ class RefusalTest(unittest.TestCase):
                 self.assertEqual(len(said), 1, (reason, rig.messages))
                 self.assertIn(reason, said[0])
             self.assertGreater(rig.counts()["equal"], 0, "the other layer is checked")
-            self.assertIn("backwards are not checked in bubbles on a GPU", rig.messages)
+
+
+    def test_backwards_are_left_out_alone(self):
+        attention = _Extra(deterministic=False)
+        attention.__class__ = type("FusedAttention", (_Extra,), {})
+        hooked = _Extra()
+        hooked.own.register_hook(lambda gradient: None)
+        cases = [
+            (_Extra(gradient_accumulation_fusion=True), "accumulates its weight gradients in a buffer"),
+            (_Extra(wgrad_store=types.SimpleNamespace(enabled=True)), "computes its weight gradients later"),
+            (attention, "has an attention whose backward is not deterministic"),
+            (hooked, "has hooks on its weight gradients"),
+            (_Extra(lambda x: x.gather(1, torch.zeros_like(x, dtype=torch.int64))), "the operator 'scatter_add'"),
+            (_backward(_scale), "uses operators from 'shop_of_test', which may communicate"),
+            (_backward(lambda gradient: gradient * (1 + 1e-3 * _Varies.chance.random())), "is not deterministic"),
+            (_Fused(), "fails when it is run again (AttributeError"),
+        ]
+        with rig_of(layers=1, microbatches=4, extra=[layer for layer, _ in cases]) as rig:
+            for layer, _ in cases:
+                layer.own.main_grad = torch.zeros(1)
+            for _ in range(90):
+                rig.step()
+            for number, (_, reason) in enumerate(cases, 1):
+                said = [text for text in rig.messages if "layer %d of " % number in text and "again on" not in text]
+                self.assertEqual(len(said), 1, (reason, rig.messages))
+                self.assertTrue(said[0].startswith("the backward of layer"), said)
+                self.assertIn(reason, said[0])
+            self.assertEqual(rig.counts()["units"], 2 + len(cases))
+            self.assertEqual(cases[-1][0].own.main_grad.item(), 90 * 4, "only the job adds to it")
+
+    def test_attention_of_pytorch_is_allowed_if_the_job_asks_for_determinism(self):
+        from bubblescope_adapters.trial import CannotRepeat, _KnownOperators
+
+        name = "_scaled_dot_product_flash_attention_backward"
+        call = lambda: _KnownOperators(True).__torch_dispatch__(_Function(name), (), (torch.ones(1),))
+        self.assertRaisesRegex(CannotRepeat, "unless the job calls torch.use_deterministic_algorithms", call)
+        torch.use_deterministic_algorithms(True)
+        try:
+            self.assertEqual(call(), "called")
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+
+class _Function:
+    """An operator of PyTorch for GPUs."""
+
+    namespace = "aten"
+
+    def __init__(self, name):
+        self.overloadpacket = types.SimpleNamespace(__name__=name)
+
+    def __call__(self, *_):
+        return "called"
+
+
+class RepetitionTest(unittest.TestCase):
+    """PyTorch runs backwards on a GPU, and their hooks, in a thread of its own."""
+
+    def setUp(self):
+        grad = torch.autograd.grad
+
+        def elsewhere(*args, **kwargs):
+            results = []
+            thread = threading.Thread(target=lambda: results.append(grad(*args, **kwargs)))
+            thread.start()
+            thread.join()
+            return results[0]
+
+        torch.autograd.grad = elsewhere
+        self.addCleanup(setattr, torch.autograd, "grad", grad)
+
+    def kept_of(self, kind):
+        from bubblescope_adapters.layers import Layer
+
+        layer, kept = Layer("linear", nn.Linear(4, 4), 0, 0), []
+        layer.watch(kind, lambda one: kept.append(one) or one)
+        layer.module.weight.main_grad = torch.zeros(4, 4)
+        output = layer.module(torch.ones(2, 4, requires_grad=True))
+        kept[0].listen()
+        output.backward(torch.full((2, 4), 3.0))
+        return layer, kept[0]
+
+    def test_gradients_of_repetitions_are_not_taken_for_those_of_the_job(self):
+        from bubblescope_adapters.layers import HeldGradients, KeptGradients, digests
+
+        for kind in (KeptGradients, HeldGradients):
+            layer, kept = self.kept_of(kind)
+            hooked, before = list(kept.results), layer.module.weight.grad.clone()
+            again = layer.repeat(kept, "B")
+            self.assertEqual(len(kept.results), len(hooked), kind)  # it still listens
+            self.assertEqual(digests(again), digests(kept.first("B")))
+            self.assertEqual(len(again), 2)
+            self.assertTrue(torch.equal(layer.module.weight.grad, before))
+            self.assertFalse(layer.module.weight.main_grad.any())
+            self.assertIs(layer.weights[0], layer.module.weight)
+
+
+class HashTest(unittest.TestCase):
+    def test_each_bit_and_the_place_of_a_part_count(self):
+        from bubblescope_adapters.comparison import hashes
+
+        for shape in ((3,), (8, 16), (64, 64)):
+            for kind in (torch.float32, torch.bfloat16, torch.float64):
+                tensor = torch.randn(shape, dtype=kind)
+                whole = hashes(tensor)
+                for bit in range(8 * tensor.element_size()):
+                    flipped = tensor.clone()
+                    flipped.view(torch.uint8).view(-1)[bit // 8] ^= 1 << bit % 8
+                    self.assertFalse(torch.equal(hashes(flipped), whole), (shape, kind, bit))
+                inside = torch.cat([torch.zeros(1, dtype=kind), tensor.reshape(-1)])[1:].view(shape)
+                self.assertTrue(torch.equal(hashes(inside), whole), "wherever it is in memory")
+        rows = torch.randn(64, 64)
+        self.assertFalse(torch.equal(hashes(rows.flip(0)), hashes(rows)))
+
+
+class SplitRig(bubble_rig.Rig):
+    """The order of 1F1B with split backwards, from a schedule file."""
+
+    def schedule(self, microbatches):
+        from torch.distributed.pipelining import schedules
+
+        def row(rank):
+            warm_up = bubble_rig.STAGES - rank - 1
+            forwards = ["%dF%d" % (rank, number) for number in range(microbatches)]
+            ops = forwards[:warm_up]
+            for number in range(microbatches):
+                ops += forwards[warm_up + number:][:1] + ["%dI%d" % (rank, number), "%dW%d" % (rank, number)]
+            return ops
+
+        rows = [row(rank) for rank in range(bubble_rig.STAGES)]
+        return super().schedule(microbatches, lambda stage: _loaded(
+            schedules._PipelineScheduleRuntime([stage], microbatches, loss_fn=lambda y, _: y.sum()), rows))
+
+
+def _loaded(schedule, rows):
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write("\n".join([",".join(row) for row in rows]))
+        file.flush()
+        schedule._load_csv(file.name, format="compute_only")
+    return schedule
 
 
 class MegatronRig(bubble_rig.Rig):

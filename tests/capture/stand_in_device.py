@@ -5,6 +5,7 @@ Its time is computed when work is queued, so it does not depend on this machine:
 `launch_ns` to queue it, and work that overlaps with the work of other streams takes longer by the overlap."""
 
 import collections
+import contextlib
 import queue
 import random
 import threading
@@ -26,11 +27,11 @@ class Event:
         self.ns = stream.queue(done.set, 0)
 
     def query(self):
+        self._device.forbidden += self._device.others_capture and not self._device.is_apart
         if self._device.now_ns < self.ns:
             return False
         self._done.wait()
-        if self._device.problem is not None:
-            raise self._device.problem
+        self._device.raise_problem()
         return True
 
     def elapsed_time(self, end):
@@ -83,7 +84,8 @@ class Stream:
         event = Event(self._device)
         event.record(self)
         self._device.now_ns = max(self._device.now_ns, event.ns)
-        event.query()
+        event.wait_on()()
+        self._device.raise_problem()
 
 
 class _On:
@@ -108,10 +110,24 @@ class StandIn(Host):
         self.cost, self.launch_ns, self.pause = cost, launch_ns, pause
         self.now_ns, self.streams, self.captures, self.shapes = 0, [], False, {}
         self.problem = None
+        self.others_capture = self.is_apart = False
+        self.forbidden = 0  # calls that would break the capture of a CUDA graph by another thread
         self.stream_now = self.job = Stream(self)
 
     def identifier(self):
         return "stand-in"
+
+    def raise_problem(self):
+        if self.problem is not None:
+            raise self.problem
+
+    @contextlib.contextmanager
+    def apart(self):
+        before, self.is_apart = self.is_apart, True
+        try:
+            yield
+        finally:
+            self.is_apart = before
 
     def current(self):
         return self.stream_now

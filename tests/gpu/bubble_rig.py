@@ -22,6 +22,19 @@ from torch import nn
 RANK, STAGES = 1, 4
 
 
+class _Backward(torch.autograd.Function):
+    """Computes the same, and a wrong bit in the backward if the block says so."""
+
+    @staticmethod
+    def forward(ctx, x, block):
+        ctx.block = block
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.block.wrong("B", gradient.clone()), None
+
+
 class Block(nn.Module):
     """Its first execution in a step has a wrong bit while `flips` is set, and a repetition has not."""
 
@@ -29,14 +42,17 @@ class Block(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
         self.act, self.dropout = nn.GELU(), nn.Dropout(dropout)
-        self.flips = None  # (a bit, a function that returns whether this is the job's execution)
+        self.flips = None  # (kind, a bit, a function that returns whether this is the job's execution)
 
     def forward(self, x):
-        y = x + self.dropout(self.down(self.act(self.up(x))))
-        if self.flips is not None and self.flips[1]():
+        y = x + _Backward.apply(self.dropout(self.down(self.act(self.up(x)))), self)
+        return self.wrong("F", y)
+
+    def wrong(self, kind, y):
+        if self.flips is not None and self.flips[0] == kind and self.flips[2]():
             with torch.no_grad():
                 word = y.view(torch.int32)[0, :1]
-                word.copy_(word ^ (1 << self.flips[0]))
+                word.copy_(word ^ (1 << self.flips[1]))
         return y
 
 
@@ -53,7 +69,7 @@ class _Planted:
         return True
 
     def is_completed(self):
-        return True
+        return self._into is None or self._rig.early
 
 
 class Rig:
@@ -67,6 +83,7 @@ class Rig:
 
         self.device, self.peer, self.sleep, self.bubble_ns = device, peer, sleep, bubble_ns
         self.received, self.ended = 0, device.event()
+        self.early = False  # true if data arrives before a rank waits for it, as far as the host can tell
         self.messages, self._undo = [], []
         self.replace(events, "checks", lambda: settings)
         self.replace(events, "event_address", lambda: None)
@@ -84,8 +101,9 @@ class Rig:
         self._undo.append((owner, name, getattr(owner, name)))
         setattr(owner, name, value)
 
-    def schedule(self, microbatches):
-        """Sets up the framework with its adapter. Returns a function that runs the forwards and backwards of a step."""
+    def schedule(self, microbatches, make=None):
+        """Sets up the framework with its adapter. Returns a function that runs the forwards and backwards of a step. `make`
+        returns the schedule of a stage; by default 1F1B."""
         from bubblescope_adapters import torch_pipelining
         from torch.distributed.pipelining import PipelineStage, Schedule1F1B, schedules
         from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -96,6 +114,8 @@ class Rig:
         self.adapt(torch_pipelining, schedules, torch.__version__)
         meta = self.data.to("meta")
         stage = PipelineStage(self.module, RANK, STAGES, self.data.device, input_args=meta, output_args=meta)
+        if make is not None:
+            return make(stage).step
         return Schedule1F1B(stage, microbatches, loss_fn=lambda y, _: y.sum()).step
 
     def adapt(self, adapter, schedules, version):
@@ -183,11 +203,11 @@ class Rig:
         return {name: number - before[name] for name, number in self.counts().items()}
 
     def flip(self, number, steps, goes_on):
-        """Plants a wrong bit that stays. Returns the number of steps until a check finds it, or None."""
+        """Plants a wrong bit that stays, in a forward or a backward. Returns the number of steps until a check finds it, or None."""
         block = self.blocks[number % len(self.blocks)]
         before = self.counts()["mismatched"]
         on_job = lambda: self.running._stream != self.device.current()
-        block.flips = number % 31, on_job
+        block.flips = "FB"[number // len(self.blocks) % 2], number % 31, on_job
         try:
             for step in range(steps):
                 self.step()

@@ -258,6 +258,7 @@ class BubbleChecks(RankChecks):
                     self._fresh.append((kind, microbatch, chunk, layer))
                 else:
                     kept.layer.left_out.add(kind)  # the first layer of the model has no input gradient
+        self._numbers[kind, microbatch, chunk] = self._waits.ops()
         if self._in_session:
             # If a check overruns, the bubble must not appear longer than it is.
             if self._arrived:
@@ -283,6 +284,9 @@ class BubbleChecks(RankChecks):
                 layer.watch(KeptGradients, lambda kept, layer=layer, key=key, kinds=of_op:
                             self._keep_gradients(layer, key, kinds, kept))
             self._watched.append(layer)
+
+    def _last_wait(self):
+        return self._waits.last(_SHORTEST)
 
     def _in_trial(self, layer, chunk):
         """The kinds whose data is kept in the layer's next execution. Backwards follow after the trial of the forward."""
@@ -346,7 +350,7 @@ class BubbleChecks(RankChecks):
         finally:
             self._neighbours.waits(False)
 
-    def fill(self, wait, _=False):
+    def fill(self, wait, *_):
         """Calls `wait`, which returns when the rank's data has arrived. Until then, the worker runs checks. An unfinished
         layer continues during the next op, unless both need random numbers."""
         self._until = begin = time.monotonic_ns()
@@ -371,8 +375,8 @@ class BubbleChecks(RankChecks):
 
     def _begins_checks(self, now):
         """Starts the worker if a check is expected to fit."""
-        if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():  # a fork has no worker
-                                                                                                 # no worker
+        if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():
+            # A fork has no worker.
             return False
         if self._working and not self._worker.over:  # the worker is still busy with a layer from the previous bubble
             return False

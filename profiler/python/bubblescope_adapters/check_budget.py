@@ -11,8 +11,9 @@ class Budget:
     are still running when the rank continues. The least recently checked units have priority: if the savings do not cover
     the first unit, no other unit is checked either. Times are in nanoseconds."""
 
-    def __init__(self, share):
-        self._share = share
+    def __init__(self, share, debt=_SAVED_STEPS):
+        """Debts above `debt` times the savings of a step are forgiven, because a busy machine can cause large ones."""
+        self._share, self._debt = share, debt
         self._saved = self._earned = self._needed = 0
         self._began = None  # start of the step
         self._mean = {}  # time to keep data for one check, by kind and chunk; absent = not known yet
@@ -20,6 +21,7 @@ class Budget:
         self._turns = {}  # number of the last check of each unit
         self._pauses = {}  # for each planned check: (length of the pause in steps, the step at which it ends)
         self._step = 0
+        self._fitted = set()  # (kind, chunk) of checks in the current step
         self.chosen = 0  # total number of chosen checks
 
     def begin_step(self, now, spent):
@@ -27,8 +29,9 @@ class Budget:
         earned = 0 if self._began is None else int((now - self._began) * self._share)
         self._began, self._earned = now, earned
         self._step += 1
+        self._fitted.clear()
         most = max(_SAVED_STEPS * earned, 2 * max(self._mean.values(), default=0))
-        self._saved = min(max(self._saved + earned - spent, -most), most)
+        self._saved = min(max(self._saved + earned - spent, -max(most, self._debt * earned)), most)
 
     def can_begin(self):
         """True if the savings are sufficient for a step with checks."""
@@ -67,13 +70,18 @@ class Budget:
         self._mean[key] = before + (time - before) // 4
 
     def checked(self, what):
+        """Bubbles are long enough for checks of this kind, so none of them pauses: otherwise, the first one to be checked
+        would be checked in each step, and the others hardly ever."""
         self._turn += 1
         self._turns[self._unit(what)] = self._turn
-        self._pauses.pop(what, None)
+        self._fitted.add(what[0::2][:2])
+        self._pauses = {one: pause for one, pause in self._pauses.items() if one[0::2][:2] not in self._fitted}
 
     def missed(self, what):
         """Must be called if no bubble was long enough for a check whose data was kept. Pauses the check for twice as many
-        steps as before."""
+        steps as before, unless others of its kind have taken the bubbles."""
+        if what[0::2][:2] in self._fitted:
+            return
         pause = min(2 * self._pauses.get(what, (1, 0))[0], _MOST_PAUSE)
         self._pauses[what] = pause, self._step + pause
 
@@ -99,6 +107,10 @@ class Lengths:
     def usable(self, place):
         lengths = self._lengths.get(place, ())
         return int(min(lengths) * self._USED) if len(lengths) >= self._FEWEST else 0
+
+    def places(self, shortest=1):
+        """Places with at least this usable length."""
+        return [place for place in list(self._lengths) if self.usable(place) >= shortest]
 
     def longest(self):
         """Longest usable length at any place, even after fewer steps."""
@@ -129,6 +141,14 @@ class Waits:
     def longest(self):
         """Longest usable wait at any place."""
         return self._lengths.longest()
+
+    def ops(self):
+        """Number of ops since the start of the step."""
+        return self._place[0]
+
+    def last(self, shortest):
+        """Number of ops before the last wait with at least this usable length."""
+        return max([ops for ops, _ in self._lengths.places(shortest)], default=0)
 
     def over(self, now):
         if self._since is not None:

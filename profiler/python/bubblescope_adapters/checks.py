@@ -66,12 +66,13 @@ class Checks:
         if self.running is not None:
             self._safely(self.running.end_step)
 
-    def fill(self, wait, sends=False):
-        """Calls `wait`, during which the rank is idle. `sends`: the call also begins sends."""
+    def fill(self, wait, sends=False, arrived=lambda: False):
+        """Calls `wait`, during which the rank is idle. `sends`: the call also begins sends. `arrived` returns True if there is
+        nothing left to wait for; it does not block."""
         running = self.running
         if running is None:
             return wait()
-        return running.fill(wait, sends) if running.active else running.rest(wait)
+        return running.fill(wait, sends, arrived) if running.active else running.rest(wait)
 
     def _make(self, describe):
         from . import device
@@ -89,4 +90,6 @@ class Checks:
             threads = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 1)()
             made = BubbleChecks(pipeline, *self._settings, threads=threads)
         events.state("check_layers", made.description())
+        if chosen.identifier() is not None:
+            events.state("check_device", chosen.identifier())
         return made

@@ -7,6 +7,7 @@ from . import bubblescope_aadiff as aadiff
 torch = sys.modules["torch"]
 _MASK = (1 << 64) - 1
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_ROWS = 64  # parts of a tensor with separate hashes
 
 
 def _words(tensor):
@@ -16,11 +17,20 @@ def _words(tensor):
     return tensor.contiguous().view(_WORDS[tensor.element_size()])
 
 
-def _hash(words):
-    """A short description of the words, for records: the comparison itself is exact."""
+def _hash(words, *dim):
     if hasattr(torch, "hash_tensor") and words.numel():
-        return torch.hash_tensor(words).view(torch.int64)
-    return words.sum(dtype=torch.int64)
+        return torch.hash_tensor(words, *dim).view(torch.int64)
+    return words.sum(*dim, dtype=torch.int64)
+
+
+def hashes(tensor):
+    """A small tensor in the place of one that cannot be kept: two hashes of each of up to 64 parts. Tensors with one
+    different word never have equal hashes."""
+    words = _words(tensor).reshape(-1)
+    if words.nbytes % 8 == 0:
+        words = (words.clone() if words.storage_offset() else words).view(torch.int64)
+    words = words.view(_ROWS if words.numel() % _ROWS == 0 else 1, -1)
+    return torch.stack([_hash(words, 1), words.sum(1, dtype=torch.int64)])
 
 
 class Comparison:
@@ -29,16 +39,16 @@ class Comparison:
 
     def __init__(self, device, pairs):
         self._lengths = [len(first) for first, _ in pairs]
-        rows, hashes = [], {}
+        rows, described = [], {}  # hashes describe tensors in records: the comparison itself is exact
         for first, again in pairs:
             if [one.shape for one in first] != [one.shape for one in again]:
                 raise ValueError("the sizes of results changed")
             for one, other in zip(first, again):
                 a, b = _words(one), _words(other)
                 for tensor, words in ((one, a), (other, b)):
-                    if id(tensor) not in hashes:
-                        hashes[id(tensor)] = _hash(words)
-                rows.append(((a != b).sum(), hashes[id(one)], hashes[id(other)]))
+                    if id(tensor) not in described:
+                        described[id(tensor)] = _hash(words)
+                rows.append(((a != b).sum(), described[id(one)], described[id(other)]))
         self._rows = device.to_host(torch.stack([torch.stack(row) for row in rows]))
         self._read = None
 

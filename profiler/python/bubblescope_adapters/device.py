@@ -1,10 +1,15 @@
 """The device that computes a stage: its random numbers, precision, and, for a GPU, its streams and events. Checks use
 PyTorch's device only through these classes, so that tests can replace the GPU."""
 
+import contextlib
+import ctypes
 import sys
 import time
 
 torch = sys.modules["torch"]
+
+
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class Host:
@@ -35,6 +40,9 @@ class Host:
     def holds(self, weight):
         return weight.device.type == self.type
 
+    def identifier(self):
+        """Name of the hardware for people; None if there is none."""
+
 
 class Cuda(Host):
     """A GPU. None of the functions blocks the host, except the first use of pinned memory.
@@ -46,13 +54,33 @@ class Cuda(Host):
 
     def __init__(self, index):
         self.index = index
+        self._exchange = self._exchange_of_driver()
 
     def holds(self, weight):
         return weight.device.type == self.type and weight.device.index == self.index
 
     def identifier(self):
-        """Identifies the card in every process, unlike its index."""
-        return "GPU-%s" % torch.cuda.get_device_properties(self.index).uuid
+        """The UUID identifies the card in every process and in `nvidia-smi -L`, unlike its index."""
+        return "GPU-%s (cuda:%d)" % (torch.cuda.get_device_properties(self.index).uuid, self.index)
+
+    @staticmethod
+    def _exchange_of_driver():
+        try:
+            return ctypes.CDLL("libcuda.so.1").cuThreadExchangeStreamCaptureMode
+        except (OSError, AttributeError):
+            return None
+
+    @contextlib.contextmanager
+    def apart(self):
+        """Within it, this thread may query events and allocate memory while another thread captures a CUDA graph in the
+        global mode, which would fail otherwise, and the capture with it."""
+        mode = ctypes.c_int(_RELAXED)
+        exchanged = self._exchange is not None and self._exchange(ctypes.byref(mode)) == 0
+        try:
+            yield
+        finally:
+            if exchanged:
+                self._exchange(ctypes.byref(mode))  # restores the mode before
 
     # The states of CUDA generators are seeds and offsets in host memory: reading and setting them does not wait.
 

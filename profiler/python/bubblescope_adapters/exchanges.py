@@ -72,8 +72,8 @@ class InFlight(events.FlightState):
     def exchange(self, fill):
         """For Changes.replace(): wraps a function that sends to both neighbours and receives from them, with the keyword
         arguments of Megatron-core. The function returns both received tensors and the requests, and waits for the requests
-        unless an argument disables this. `fill` calls a function that waits, and may run checks in the meantime; its
-        second argument is true if that function also sends."""
+        unless an argument disables this. `fill` calls a function that waits, and may run checks in the meantime; see
+        Checks.fill()."""
 
         def make(function):
             def call(*args, **kwargs):
@@ -132,7 +132,8 @@ class _Waited:
         for label in self._labels:
             events.push(label)
         try:
-            return self._fill(lambda: [request.wait(*args, **kwargs) for request in self._requests][-1])
+            return self._fill(lambda: [request.wait(*args, **kwargs) for request in self._requests][-1],
+                              arrived=lambda: all([request.is_completed() for request in self._requests]))
         finally:
             for _ in self._labels:
                 events.pop()

@@ -7,11 +7,12 @@ buffers stay unchanged: a layer is excluded if it changes them or other state of
 from each other, or if it communicates. If only the backward of a layer cannot be repeated, only the backward is
 excluded."""
 
+import contextlib
 import sys
-import threading
 import time
 
 from . import bubblescope_aadiff as aadiff
+from .comparison import hashes
 from .device import host
 from .trial import PLAIN, VARIES, CannotRepeat, Trial, can_be_repeated
 
@@ -158,7 +159,46 @@ class _Spare:
 
 
 spare = _Spare()
-_repeating = threading.local()  # .here is set while the thread computes gradients for a repetition instead of the job
+_repetitions = set()  # backwards of repetitions that are running: PyTorch's number of each
+
+
+def _number():
+    """Number of the backward that calls a hook. All threads in which PyTorch runs this backward get the same number: on a
+    GPU, hooks run in a thread of PyTorch."""
+    return torch._C._current_graph_task_id()
+
+
+@contextlib.contextmanager
+def _repetition(outputs):
+    """Within it, hooks can tell that a backward from these outputs belongs to a repetition instead of the job."""
+    begun = []
+
+    def begin(gradient):
+        begun.append(_number())
+        _repetitions.add(begun[-1])
+
+    for output in outputs:
+        output.register_hook(begin)
+    try:
+        yield
+    finally:
+        _repetitions.difference_update(begun)
+
+
+@contextlib.contextmanager
+def _aliases(module, weights):
+    """Replaces the module's weights with aliases, which have no gradients, hooks or buffers for gradients, so a repetition
+    cannot change the job's. Must not be used while another thread runs the module."""
+    aliases = {id(weight): nn.Parameter(weight.detach()) for weight in weights}
+    places = [(inner._parameters, name, weight) for inner in module.modules()
+              for name, weight in inner._parameters.items() if id(weight) in aliases]
+    for parameters, name, weight in places:
+        parameters[name] = aliases[id(weight)]
+    try:
+        yield [aliases[id(weight)] for weight in weights]
+    finally:
+        for parameters, name, weight in places:
+            parameters[name] = weight
 
 
 class KeptGradients(Kept):
@@ -218,20 +258,33 @@ class KeptGradients(Kept):
 
     def _notes(self, places, place):
         def note(gradient):
-            if getattr(_repeating, "here", False):
+            if _number() in _repetitions:
                 return
             begin = time.monotonic_ns()
             try:
-                copy = spare.copy(gradient)
-                places[place] = copy
-                self._copies.append(copy)
-                self.results.append((copy, copy._version))
-                self.bytes += copy.nbytes
+                one = self._keep(gradient, places is self.to_weights)
+                places[place] = one
+                self.results.append((one, one._version))
+                self.bytes += one.nbytes
             except Exception:  # noqa: BLE001: a sparse one; the job's own backward goes on
                 self._whole = False
             self.layer.spent += time.monotonic_ns() - begin
 
         return note
+
+    def _keep(self, gradient, of_weight):
+        copy = spare.copy(gradient)
+        self._copies.append(copy)
+        return copy
+
+    def repeated(self, results):
+        """Results of a repetition in the form of first()."""
+        return results
+
+    @contextlib.contextmanager
+    def parameters(self):
+        """Context with the weights whose gradients a repetition computes."""
+        yield self.trained
 
     def release(self):
         """Must be called when the data is no longer needed."""
@@ -248,6 +301,30 @@ class KeptGradients(Kept):
 
     def first(self, kind):
         return _named(kind, self.to_inputs, self.to_weights)
+
+
+class HeldGradients(KeptGradients):
+    """As KeptGradients, for a GPU: without copies. Gradients of outputs and inputs are held, and hashes take the place of
+    weight gradients, because PyTorch would have to copy a weight gradient that somebody else holds."""
+
+    def __init__(self, layer, args, kwargs):
+        super().__init__(layer, args, kwargs)
+        self.ran = set()  # kinds of ops that have ended
+        if any([getattr(getattr(inner, "wgrad_store", None), "enabled", False) for inner in layer.module.modules()]):
+            raise CannotRepeat("computes its weight gradients later than its backward")
+        if any([getattr(inner, "deterministic", True) is False and "attention" in type(inner).__name__.lower()
+                for inner in layer.module.modules()]):
+            raise CannotRepeat("has an attention whose backward is not deterministic")
+
+    def _keep(self, gradient, of_weight):
+        return hashes(gradient) if of_weight else gradient.detach()
+
+    def repeated(self, results):
+        weights = results.get(WEIGHT_GRADIENT)
+        return dict(results, **{WEIGHT_GRADIENT: [hashes(one) for one in weights]}) if weights else results
+
+    def parameters(self):
+        return _aliases(self.layer.module, self.trained)
 
 
 def _named(kind, to_inputs, to_weights):
@@ -354,16 +431,14 @@ class Layer:
         return outputs, leaves
 
     def _run_backward(self, kept, kind):
-        outputs, leaves = self._run_forward(kept, True)
-        got = [(output, gradient) for output, gradient in zip(outputs, kept.got) if gradient is not None]
-        inputs, weights = leaves if kind != "W" else [], kept.trained if kind != "I" else []
-        _repeating.here = True
-        try:
-            given = torch.autograd.grad([output for output, _ in got], inputs + weights,
-                                        [gradient for _, gradient in got], allow_unused=True)
-        finally:
-            _repeating.here = False
-        return _named(kind, given[: len(inputs)], given[len(inputs) :])
+        with kept.parameters() as trained:
+            outputs, leaves = self._run_forward(kept, True)
+            got = [(output, gradient) for output, gradient in zip(outputs, kept.got) if gradient is not None]
+            inputs, weights = leaves if kind != "W" else [], trained if kind != "I" else []
+            outputs = [output for output, _ in got]
+            with _repetition(outputs):
+                given = torch.autograd.grad(outputs, inputs + weights, [gradient for _, gradient in got], allow_unused=True)
+        return kept.repeated(_named(kind, given[: len(inputs)], given[len(inputs) :]))
 
     def try_out(self, kept, kind):
         """Repeats an execution twice to test if the kind can be checked. Raises CannotRepeat if

@@ -68,7 +68,7 @@ def prepare(module, changes, framework, version):
         changes.replace(module.PipelineParallelWithInterleave, "_forward_backward_helper", _pair)
     changes.replace(kind, "_optimizer_step", range_around(lambda *_, **__: b"Optimizer"))
     p2p = importlib.import_module("paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication")
-    changes.replace(p2p, "_p2p_helper", step.exchange(lambda wait, sends=False: wait()))
+    changes.replace(p2p, "_p2p_helper", step.exchange(lambda wait, *_, **__: wait()))
     values = Values()
     changes.replace(kind, "_broadcast_final_loss", values.behind)
     for owner in (kind, module.PipelineParallelWithInterleave):

@@ -30,6 +30,7 @@ class RankChecks:
         self._layers = []  # layers of each chunk
         self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops, per chunk
         self._session = None
+        self._numbers = {}  # (kind, micro-batch, chunk): number of ops of a step up to this one
         self._ops = {}  # results of Session.prepared(), by op
         self._watched = []
         self._stated = False
@@ -91,7 +92,7 @@ class RankChecks:
         for kind in sorted(self._backwards[self._chunk_of[layer.stage]]):
             self._refuse(layer, kind, why)
 
-    def _open_session(self, identifier=None):
+    def _open_session(self):
         of = self._pipeline
         backwards = sorted(set().union(*self._backwards))
         kept = [sum([layer.kept_bytes for layer in layers if layer is not None]) for layers in self._layers]
@@ -99,7 +100,7 @@ class RankChecks:
             of.family, flavor=of.flavor, rank=of.rank, pp=of.pp, microbatches=of.microbatches, vpp=len(of.stages),
             order=of.order, layers=[len(layers) for layers in self._layers], kinds="F" + "".join(backwards),
             margin=self._margin, kept_bytes=kept, room_bytes=self._memory, event=events.event_address(),
-            device=identifier, replica=of.replica, dp=of.dp, tensor_rank=of.tensor_rank, tp=of.tp, forward_again=True,
+            replica=of.replica, dp=of.dp, tensor_rank=of.tensor_rank, tp=of.tp, forward_again=True,
         )
         for chunk, layers in enumerate(self._layers):
             for number, layer in enumerate(layers):
@@ -109,12 +110,34 @@ class RankChecks:
 
     def _planned_checks(self):
         """The checks of the step that has begun in the session: their ops, by (kind, micro-batch, chunk, layer)."""
+        listed = self._session.planned()
+        taken = {op[:3] + (layer,) for op, layer in listed}
         planned = {}
-        for op, layer in self._session.planned():
-            planned[op[0], op[1], op[2], layer] = op
+        for op, layer in listed:
+            op = self._with_later_wait(op, layer, taken)
+            planned[op[:3] + (layer,)] = op
         if planned and not self._stated:
             self._state_coverage(len(planned))
         return planned
+
+    def _with_later_wait(self, op, layer, taken):
+        """A planned op, or the same op of another micro-batch if the rank no longer waits after the planned one: the plan
+        also contains the bubble at the end of a step, which no wait shows."""
+        last = self._last_wait()
+        if self._numbers.get(op[:3], 0) <= last:
+            return op
+        others = [(number, what) for what, number in list(self._numbers.items())
+                  if number <= last and what[::2] == op[:3:2] and what + (layer,) not in taken]
+        if not others:
+            return op
+        _, what = max(others)
+        self._session.move(op, layer, what[1])
+        taken.add(what + (layer,))
+        return what + op[3:]
+
+    def _last_wait(self):
+        """Number of ops before the last usable wait of a step."""
+        raise NotImplementedError
 
     def _state_coverage(self, planned):
         self._stated = True

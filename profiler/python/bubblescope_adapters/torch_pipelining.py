@@ -190,7 +190,8 @@ def _wait(checks):
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
             try:
-                result = checks.fill(lambda: function(first, *args, **kwargs))
+                arrived = lambda: all([one.is_completed() for one in first])
+                result = checks.fill(lambda: function(first, *args, **kwargs), arrived=arrived)
             finally:
                 for _ in receives:
                     events.pop()

@@ -1,6 +1,7 @@
 """Which layers can be repeated: what their modules show, and what the first repetitions of a layer show."""
 
 import random
+import re
 import sys
 
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -103,8 +104,21 @@ def _runs_alone(inner):
 # repetitions of a trial can miss differences that are rare.
 _ORDERLESS = frozenset(
     "scatter_add scatter_reduce index_add index_reduce index_copy put cumsum histc bincount kthvalue median "
-    "nll_loss2d_forward".split()
+    "nll_loss2d_forward nll_loss2d_backward _ctc_loss_backward _embedding_bag_backward grid_sampler_2d_backward "
+    "grid_sampler_3d_backward convolution_backward cudnn_convolution_backward "
+    "_scaled_dot_product_flash_attention_backward _scaled_dot_product_efficient_attention_backward "
+    "_scaled_dot_product_cudnn_attention_backward _flash_attention_backward _efficient_attention_backward "
+    "_cudnn_attention_backward".split()
 )
+_ORDERLESS_BACKWARDS = re.compile(
+    "(reflection_pad|replication_pad|upsample|_upsample|avg_pool3d|adaptive_avg_pool|_adaptive_avg_pool|max_pool|"
+    "adaptive_max_pool|fractional_max_pool).*_backward"
+)
+
+
+def _chooses_order():
+    """True if the job allows operators that are not deterministic."""
+    return not torch.are_deterministic_algorithms_enabled() or torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 class _KnownOperators(TorchDispatchMode):
@@ -113,14 +127,15 @@ class _KnownOperators(TorchDispatchMode):
 
     def __init__(self, queues):
         super().__init__()
-        self._queues = queues
+        self._forbids = queues and _chooses_order()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if self._queues and args and isinstance(args[0], torch.Tensor) and args[0].is_floating_point():
+        if self._forbids and args and isinstance(args[0], torch.Tensor) and args[0].is_floating_point():
             name = function.overloadpacket.__name__.rstrip("_")
             adds = name in ("index_put", "_index_put_impl") and True in [*args[3:4], (kwargs or {}).get("accumulate")]
-            if name in _ORDERLESS or adds:
-                raise CannotRepeat("uses the operator '%s', which is not deterministic on a GPU" % name)
+            if name in _ORDERLESS or adds or _ORDERLESS_BACKWARDS.fullmatch(name):
+                raise CannotRepeat("uses the operator '%s', which is not deterministic on a GPU unless the job calls "
+                                   "torch.use_deterministic_algorithms(True)" % name)
         if function.namespace in ("c10d", "_c10d_functional", "_dtensor", "symm_mem"):
             raise CannotRepeat("communicates")
         if function.namespace not in ("aten", "prims", "prim", "profiler"):

@@ -1,0 +1,101 @@
+"""The data that checks on a GPU hold from an op until its check is queued."""
+
+from .layers import HeldGradients, Kept
+from .rank_checks import RankChecks
+from .trial import CannotRepeat
+
+
+class HeldData(RankChecks):
+    def __init__(self, pipeline, margin, memory, device):
+        super().__init__(pipeline, margin, memory, device)
+        self._kept = {}  # (micro-batch, chunk, layer): Kept
+        self._gradients = {}  # (micro-batch, chunk): {layer: HeldGradients}
+        self._planned = {}  # by (micro-batch, chunk): {layer: kinds}; None = trials
+
+    def _running(self):
+        """Works whose data the device may still use."""
+        raise NotImplementedError
+
+    def _arm(self, chunk, microbatch):
+        if self._planned is None:
+            wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
+        else:
+            planned = self._planned.get((microbatch, chunk), {})
+            wanted = [(self._layers[chunk][number], kinds) for number, kinds in planned.items()]
+        for layer, kinds in wanted:
+            if layer is None or not kinds:
+                continue
+            key = microbatch, chunk, layer.number
+            if "F" in kinds:
+                layer.watch(Kept, lambda kept, layer=layer, key=key: self._keep(layer, key, kept))
+            if kinds - {"F"}:
+                layer.watch(HeldGradients, lambda kept, layer=layer, key=key, kinds=frozenset(kinds - {"F"}):
+                            self._keep_gradients(layer, key, kinds, kept))
+            self._watched.append(layer)
+
+    def _in_trial(self, layer, chunk):
+        """The kinds whose data is kept in the layer's next execution. Backwards follow after the trial of the forward."""
+        if any([kept.layer is layer for kept in list(self._kept.values()) + self._held_gradients()]
+               + [work.kept.layer is layer for work in self._running()]):
+            return set()
+        return {"F"} if layer.is_open("F") else {kind for kind in self._backwards[chunk] if layer.is_open(kind)}
+
+    def _keep(self, layer, key, kept):
+        if isinstance(kept, Exception):
+            self._kept.pop(key, None)
+            self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            return None
+        if not self._has_room(layer, kept):
+            return None
+        self._kept[key] = kept
+        return kept
+
+    def _keep_gradients(self, layer, key, kinds, kept):
+        microbatch, chunk, number = key
+        if isinstance(kept, Exception):
+            self._gradients.get((microbatch, chunk), {}).pop(number, None)
+            self._refuse_gradients(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            return None
+        if not self._has_room(layer, kept):
+            return None
+        kept.wanted = kinds
+        self._gradients.setdefault((microbatch, chunk), {})[number] = kept
+        return kept
+
+    def _has_room(self, layer, kept):
+        if self._memory is None:
+            return True
+        others = {id(one): one.bytes for one in list(self._kept.values()) + self._held_gradients()
+                  + [work.kept for work in self._running()]}
+        # The results and their repetitions come later; the first time, they are assumed to be as large as the inputs.
+        return 2 * (sum(others.values()) + (layer.kept_bytes or 2 * kept.bytes)) <= self._memory
+
+    def _available(self, key):
+        """The data of a check; None if it is missing or incomplete."""
+        kind, microbatch, chunk, layer = key
+        if kind == "F":
+            kept = self._kept.get((microbatch, chunk, layer))
+        else:
+            kept = self._gradients.get((microbatch, chunk), {}).get(layer)
+            kept = kept if kept is not None and kind in kept.ran else None
+        return kept if kept is not None and kept.has(kind) else None
+
+    def _take(self, key):
+        kind, microbatch, chunk, layer = key
+        if kind == "F":
+            del self._kept[microbatch, chunk, layer]
+            return
+        of_op = self._gradients[microbatch, chunk]
+        of_op[layer].wanted -= {kind}
+        if not of_op[layer].wanted:
+            del of_op[layer]
+
+    def _forget(self):
+        self._disarm()
+        for kept in self._held_gradients():
+            kept.release()
+        self._kept.clear()
+        self._gradients.clear()
+
+    def _held_gradients(self):
+        return [kept for of_op in self._gradients.values() for kept in of_op.values()]
