@@ -38,7 +38,6 @@ bool Collector::start(Scope scope, std::string& notice, bool memory) {
         notice = "this library already records kernels";
         return false;
     }
-    version_ = api_->version();
     scope_ = scope;
     std::string reason;
     switch (api_->subscribe(reason)) {
@@ -54,6 +53,7 @@ bool Collector::start(Scope scope, std::string& notice, bool memory) {
         return false;
     case Api::Subscription::Failed: notice = "kernels are not recorded: cannot start CUPTI: " + reason; return false;
     }
+    version_ = api_->version();
     if (!api_->registerCallbacks(request, complete)) {
         api_->unsubscribe();
         notice = "kernels are not recorded: CUPTI rejected the buffer callbacks";

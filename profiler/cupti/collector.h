@@ -45,7 +45,7 @@ public:
 
     [[nodiscard]] virtual std::uint32_t version() = 0;
     /// Only one tool can subscribe per process. On failure, `reason` names the current subscriber if CUPTI is busy, or
-    /// describes the error.
+    /// describes the error. Call this before the other functions: it may choose the library that they use.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
     /// Restores CUPTI's own clock and thread ids, which the next tool expects.
     virtual void unsubscribe() = 0;
@@ -77,8 +77,9 @@ public:
 [[nodiscard]] std::vector<std::string> cuptiFiles(int driver_version);
 
 /// Returns the CUPTI library that the process has loaded or, if there is none, the system's library. CUPTI is loaded on
-/// demand, so Bubblescope's library also runs without CUPTI. If none is found, returns null with the reason in
-/// `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
+/// demand, so Bubblescope's library also runs without CUPTI. If a library cannot be used by this driver, subscribe()
+/// continues with the next file. If none is found, returns null with the reason in `why_not`. The variable
+/// BUBBLESCOPE_CUPTI names other files, separated by colons.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
 /// Subscriber name that CUPTI reports to other tools.

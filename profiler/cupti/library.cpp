@@ -80,9 +80,43 @@ std::uint64_t realtimeNow() {
     return static_cast<std::uint64_t>(readSystemClock(CLOCK_REALTIME).count());
 }
 
+/// A file that may be CUPTI.
+struct Candidate {
+    std::string file;
+    int flags = RTLD_NOW | RTLD_LOCAL;
+};
+
 class Library final : public Api {
 public:
-    explicit Library(void* handle) : handle_(handle) {}
+    explicit Library(std::vector<Candidate> candidates) : candidates_(std::move(candidates)) {}
+
+    /// Loads the next candidate that has the required functions. Returns false if there is none; `reason` then says
+    /// why, for files that were loaded.
+    bool loadNext(std::string& reason) {
+        while (next_ < candidates_.size()) {
+            const Candidate& candidate = candidates_[next_++];
+            void* const handle = ::dlopen(candidate.file.c_str(), candidate.flags);
+            if (handle == nullptr) {
+                if (const char* const error = ::dlerror(); candidates_.size() == 1 && error != nullptr) reason = error;
+                continue;
+            }
+            if (std::ranges::count(loaded_, handle) > 0) continue; // the same file by another name
+            loaded_.push_back(handle);
+            handle_ = handle;
+            file_ = candidate.file;
+            std::string missing;
+            if (find(missing)) return true;
+            add(reason, "this CUPTI does not provide " + missing);
+        }
+        return false;
+    }
+
+private:
+    /// Adds a message about the loaded file, with the name of the file if there are others.
+    void add(std::string& reason, const std::string& why) const {
+        if (!reason.empty()) reason += "; ";
+        reason += loaded_.size() > 1 || next_ < candidates_.size() ? file_ + ": " + why : why;
+    }
 
     /// Returns false, with the name in `missing`, if a required function is missing.
     bool find(std::string& missing) {
@@ -114,30 +148,23 @@ public:
         return missing.empty();
     }
 
+public:
     std::uint32_t version() override {
         std::uint32_t version = 0;
         return get_version_(&version) == kSuccess ? version : 0;
     }
 
     Subscription subscribe(std::string& reason) override {
-        std::array<char, 128> holder{};
-        Code code = kSuccess;
-        if (subscribe_v2_ != nullptr) {
-            SubscriberParameters parameters{sizeof(SubscriberParameters), kOurName, holder.data(), holder.size() - 1};
-            code = subscribe_v2_(&subscriber_, ignoreCallback, nullptr, &parameters);
-        } else {
-            code = subscribe_(&subscriber_, ignoreCallback, nullptr);
-        }
-        if (code == kHeldByAnother) {
-            reason = holder.data();
-            return Subscription::Busy;
-        }
-        if (code != kSuccess) {
-            reason = textOf(code);
-            return Subscription::Failed;
-        }
-        if (thread_ids_ != nullptr) thread_ids_(kSystemThreadIds);
-        return Subscription::Ours;
+        std::string refused;
+        do {
+            const Code code = subscribeHere(reason);
+            if (code == kSuccess) return Subscription::Ours;
+            if (code == kHeldByAnother) return Subscription::Busy;
+            add(refused, textOf(code));
+            // A CUPTI newer than the driver loads, but does not start. An older one may be next to it.
+        } while (loadNext(refused));
+        reason = refused;
+        return Subscription::Failed;
     }
     void unsubscribe() override {
         if (timestamps_ != nullptr) timestamps_(realtimeNow);
@@ -194,6 +221,20 @@ public:
     }
 
 private:
+    /// Subscribes to the loaded library; `holder` becomes the current subscriber if it is busy.
+    Code subscribeHere(std::string& holder) {
+        std::array<char, 128> name{};
+        Code code = kSuccess;
+        if (subscribe_v2_ != nullptr) {
+            SubscriberParameters parameters{sizeof(SubscriberParameters), kOurName, name.data(), name.size() - 1};
+            code = subscribe_v2_(&subscriber_, ignoreCallback, nullptr, &parameters);
+        } else {
+            code = subscribe_(&subscriber_, ignoreCallback, nullptr);
+        }
+        if (code == kHeldByAnother) holder = name.data();
+        if (code == kSuccess && thread_ids_ != nullptr) thread_ids_(kSystemThreadIds);
+        return code;
+    }
     /// Call it after enabling the kind of all calls, which includes these.
     void leaveOutQueries(bool runtime) {
         const auto enable_call = runtime ? enable_runtime_call_ : enable_driver_call_;
@@ -219,7 +260,11 @@ private:
         return text != nullptr ? text : "error " + std::to_string(code);
     }
 
-    void* handle_; ///< never closed, because CUPTI runs its own threads
+    std::vector<Candidate> candidates_;
+    std::size_t next_ = 0;
+    std::vector<void*> loaded_; ///< never closed, because CUPTI runs its own threads
+    void* handle_ = nullptr;    ///< the library in use, the last one loaded
+    std::string file_;
     Subscriber subscriber_ = nullptr;
     Code (*get_version_)(std::uint32_t*) = nullptr;
     Code (*subscribe_)(Subscriber*, Callback, void*) = nullptr;
@@ -253,18 +298,24 @@ int driverVersion() {
 }
 
 /// Prefers the library that the job has loaded; the system's library may be a different version.
-void* openCupti(const std::string& path) {
-    if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    for (const std::string& name : cuptiFiles(0)) {
-        if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
+std::vector<Candidate> candidates() {
+    std::vector<Candidate> found;
+    const char* const given = std::getenv("BUBBLESCOPE_CUPTI");
+    if (std::string files = given == nullptr ? "" : given; !files.empty()) {
+        for (std::size_t end = 0; !files.empty(); files.erase(0, end == std::string::npos ? end : end + 1)) {
+            end = files.find(':');
+            found.push_back({files.substr(0, end)});
+        }
+        return found;
     }
-    for (const std::string& name : cuptiFiles(driverVersion())) {
-        if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    }
-    for (const char* place : {"/usr/local/cuda/lib64/libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}) {
-        if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return handle;
-    }
-    return nullptr;
+    for (const std::string& name : cuptiFiles(0))
+        found.push_back({name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD});
+    for (const std::string& name : cuptiFiles(driverVersion()))
+        found.push_back({name});
+    for (const char* const place :
+         {"/usr/local/cuda/lib64/libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
+        found.push_back({place});
+    return found;
 }
 
 } // namespace
@@ -281,21 +332,11 @@ std::vector<std::string> cuptiFiles(int driver_version) {
 }
 
 std::unique_ptr<Api> loadCupti(std::string& why_not) {
-    const char* const given = std::getenv("BUBBLESCOPE_CUPTI");
-    const std::string path = given == nullptr ? "" : given;
-    void* const handle = openCupti(path);
-    if (handle == nullptr) {
-        const char* const error = path.empty() ? nullptr : ::dlerror();
-        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor on the library path";
-        return nullptr;
-    }
-    auto library = std::make_unique<Library>(handle);
-    std::string missing;
-    if (!library->find(missing)) {
-        why_not = "this CUPTI does not provide " + missing;
-        return nullptr;
-    }
-    return library;
+    auto library = std::make_unique<Library>(candidates());
+    why_not.clear();
+    if (library->loadNext(why_not)) return library;
+    if (why_not.empty()) why_not = "CUPTI (libcupti.so) is neither loaded nor on the library path";
+    return nullptr;
 }
 
 } // namespace bubblescope::profiler::cupti

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -315,6 +316,30 @@ TEST(CuptiRun, AnotherHolderIsNamedAndEventsDo) {
     EXPECT_FALSE(recorded->run.timing);
     EXPECT_EQ(recorded->run.steps.size(), 3U);
     EXPECT_TRUE(workIn(*recorded->run.trace).empty());
+}
+
+// A driver of CUDA 12 next to a libcupti.so.13: it loads, but does not start.
+TEST(CuptiRun, ALibraryThatTheDriverRefusesIsFollowedByTheNext) {
+    constexpr int kNotCompatible = 41;
+    const auto cupti = standIn();
+    const bubblescope::test::ScratchFolder folder;
+    const std::string newer = (folder.path() / "libcupti.so.13").string();
+    std::filesystem::copy_file(BUBBLESCOPE_STAND_IN, newer);
+    void* const library = ::dlopen(newer.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr);
+    const auto refuse = reinterpret_cast<bubblescope::test::cupti::RefuseFunction>(::dlsym(library, "standInRefuse"));
+    ASSERT_NE(refuse, nullptr);
+    refuse(kNotCompatible);
+    ::setenv("BUBBLESCOPE_CUPTI", (newer + ":/nowhere/libcupti.so:" BUBBLESCOPE_STAND_IN).c_str(), 1);
+    const auto recorded = record({});
+    ::setenv("BUBBLESCOPE_CUPTI", (newer + ":/nowhere/libcupti.so").c_str(), 1);
+    std::string reason;
+    EXPECT_EQ(profiler::KernelRecorder::start(reason), nullptr);
+    ::setenv("BUBBLESCOPE_CUPTI", BUBBLESCOPE_STAND_IN, 1);
+    EXPECT_EQ(recorded->no_kernels, "");
+    ASSERT_TRUE(recorded->summary.kernels);
+    EXPECT_EQ(recorded->summary.kernels->work, recorded->ran);
+    EXPECT_EQ(reason, "kernels are not recorded: cannot start CUPTI: " + newer + ": the stand-in refuses");
 }
 
 TEST(CuptiRun, WithoutKernelsTheTraceHoldsOpsAlone) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,7 +38,7 @@ struct Buffer {
     std::size_t records = 0;
 };
 
-constexpr std::uint32_t kContext = 1;
+constexpr std::uint32_t kContext = 1; ///< of streams that nobody has asked for
 
 thread_local std::map<std::uint32_t, std::vector<std::uint64_t>> pushed;
 
@@ -75,6 +76,7 @@ public:
 
     int subscribe(void** subscriber, const char* name, char* old_name, std::size_t old_size) {
         const std::lock_guard lock(mutex_);
+        if (refuses_ != kSuccess) return refuses_;
         if (held_) {
             if (old_name != nullptr && old_size > 0) std::snprintf(old_name, old_size, "%s", holder_.c_str());
             return kMultipleSubscribers;
@@ -112,13 +114,20 @@ public:
         on ? void(left_out_.erase(number)) : void(left_out_.insert(number));
         return kSuccess;
     }
-    std::uint32_t streamNumber(void* stream) {
+    std::uint32_t streamNumber(std::uint32_t context, void* stream) {
         const std::lock_guard lock(mutex_);
-        return numberOf(stream);
+        const auto known = streams_.find(stream);
+        if (known == streams_.end() || known->second.context != context)
+            streams_.insert_or_assign(stream, Place{context, kFirstStream + streams_in_[context]++});
+        return streams_.at(stream).number;
     }
     std::size_t dropped() {
         const std::lock_guard lock(mutex_);
         return std::exchange(dropped_, 0);
+    }
+    void refuse(int code) {
+        const std::lock_guard lock(mutex_);
+        refuses_ = code;
     }
     void deliver(const Delivery& how) {
         const std::lock_guard lock(mutex_);
@@ -150,13 +159,13 @@ public:
         if (!offset_) offset_ = static_cast<std::int64_t>(clock_()) - what.end;
         const auto begin = static_cast<std::uint64_t>(what.begin + *offset_);
         const auto end = static_cast<std::uint64_t>(what.end + *offset_);
-        const std::uint32_t stream = numberOf(what.stream);
+        const auto [context, stream] = placeOf(what.stream);
         if (what.kind == kConcurrentKernel) {
             KernelRecord kernel{};
             kernel.kind = what.kind;
             kernel.start = begin;
             kernel.end = kernel.completed = end;
-            kernel.context = kContext;
+            kernel.context = context;
             kernel.stream = stream;
             kernel.grid[0] = kernel.grid[1] = kernel.grid[2] = 1;
             kernel.block[0] = 32;
@@ -167,10 +176,10 @@ public:
             return append(kernel);
         }
         if (what.kind == kMemset)
-            return append(SetRecord{what.kind, 0, what.bytes, begin, end, 0, kContext, stream, what.correlation, {}});
+            return append(SetRecord{what.kind, 0, what.bytes, begin, end, 0, context, stream, what.correlation, {}});
         constexpr std::uint8_t kWithinDevice = 8;
-        append(CopyRecord{
-            what.kind, kWithinDevice, {}, what.bytes, begin, end, 0, kContext, stream, what.correlation, {}});
+        append(
+            CopyRecord{what.kind, kWithinDevice, {}, what.bytes, begin, end, 0, context, stream, what.correlation, {}});
     }
 
     void changed(const MemoryChange& change) {
@@ -209,9 +218,16 @@ public:
     }
 
 private:
-    std::uint32_t numberOf(void* stream) {
-        constexpr std::uint32_t kFirst = 13;
-        return streams_.try_emplace(stream, kFirst + static_cast<std::uint32_t>(streams_.size())).first->second;
+    /// Each context has its own numbers.
+    struct Place {
+        std::uint32_t context;
+        std::uint32_t number;
+    };
+    static constexpr std::uint32_t kFirstStream = 13;
+    Place placeOf(void* stream) {
+        const auto known = streams_.find(stream);
+        if (known != streams_.end()) return known->second;
+        return streams_.emplace(stream, Place{kContext, kFirstStream + streams_in_[kContext]++}).first->second;
     }
     void finish() {
         if (buffer_.bytes == nullptr) return;
@@ -241,6 +257,7 @@ private:
     static StandIn one_;
 
     std::mutex mutex_;
+    int refuses_ = kSuccess;
     bool held_ = false;
     std::string holder_;
     RequestBuffer request_ = nullptr;
@@ -255,7 +272,8 @@ private:
     std::size_t dropped_ = 0;
     std::uint32_t correlations_ = 0;
     std::optional<std::int64_t> offset_; ///< the host's clock less the device's, once anything tells
-    std::map<void*, std::uint32_t> streams_;
+    std::map<void*, Place> streams_;
+    std::map<std::uint32_t, std::uint32_t> streams_in_; ///< number of streams by context
 };
 
 StandIn StandIn::one_;
@@ -322,18 +340,19 @@ STAND_IN int cuptiActivityPopExternalCorrelationId(int kind, std::uint64_t* last
     ids.pop_back();
     return standin::kSuccess;
 }
-STAND_IN int cuptiGetStreamIdEx(void*, void* stream, std::uint8_t, std::uint32_t* number) {
-    *number = StandIn::get().streamNumber(stream);
+STAND_IN int cuptiGetStreamIdEx(void* context, void* stream, std::uint8_t, std::uint32_t* number) {
+    *number = StandIn::get().streamNumber(*static_cast<const std::uint32_t*>(context), stream);
     return standin::kSuccess;
 }
 STAND_IN int cuptiGetContextId(void* context, std::uint32_t* id) {
     *id = *static_cast<const std::uint32_t*>(context);
     return standin::kSuccess;
 }
-/// The driver's function: all work of the stand-in belongs to one context.
+/// The driver's function: each thread has a context of its own, as where ranks of one process have a GPU each.
 STAND_IN int cuCtxGetCurrent(void** context) {
-    static std::uint32_t only = standin::kContext;
-    *context = &only;
+    static std::atomic<std::uint32_t> last{standin::kContext};
+    thread_local std::uint32_t own = ++last;
+    *context = &own;
     return standin::kSuccess;
 }
 STAND_IN int cuptiGetCallbackName(int domain, std::uint32_t number, const char** name) {
@@ -359,6 +378,9 @@ STAND_IN int cuptiSetThreadIdType(int) {
 
 STAND_IN void standInDeliver(const standin::Delivery* how) {
     StandIn::get().deliver(*how);
+}
+STAND_IN void standInRefuse(int code) {
+    StandIn::get().refuse(code);
 }
 STAND_IN std::uint32_t standInCall(std::uint32_t number) {
     return StandIn::ended() ? 0 : StandIn::get().call(number);

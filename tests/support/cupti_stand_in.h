@@ -38,6 +38,7 @@ using DeliverFunction = void (*)(const Delivery*);            ///< standInDelive
 using CallFunction = std::uint32_t (*)(std::uint32_t number); ///< standInCall: from this thread; its correlation
 using RanFunction = void (*)(const Ran*);                     ///< standInRan
 using MemoryFunction = void (*)(const MemoryChange*);         ///< standInMemory
+using RefuseFunction = void (*)(int code);                    ///< standInRefuse: subscriptions, with this error
 using IdleFunction = void (*)(std::int64_t device_time);      ///< standInIdle: sets the time of the device's clock
 
 } // namespace bubblescope::test::cupti
