@@ -16,6 +16,9 @@ namespace {
 constexpr TimeNs kCollectEvery{std::chrono::milliseconds(100)};
 constexpr TimeNs kNumberComesWithin{std::chrono::seconds(2)};
 constexpr TimeNs kBuffersComeWithin{std::chrono::milliseconds(300)}; ///< of each other
+/// On a busy machine collections may be so far apart that the times above pass without any.
+constexpr std::int64_t kBuffersComeWithinCollections = 2;
+constexpr std::int64_t kNumberComesWithinCollections = 4;
 constexpr std::size_t kMostLabels = 1 << 18;
 constexpr std::string_view kCallsRow = "CUDA calls";
 
@@ -188,6 +191,7 @@ void KernelRecorder::collect(bool last) {
     collected_.clear();
     perfetto::CaptureCounts lost;
     collector_.collect(collected_, lost);
+    ++collections_;
     // Ranks take the lock before each op, so it is held only while copying their registrations, after the records of
     // the work that they started.
     Recorder* into = nullptr;
@@ -217,14 +221,17 @@ KernelRecorder::Batches KernelRecorder::sortAll(TimeNs now, bool last, KernelCou
         if (one.activity.isUntimed())
             ++counts.lost;
         else
-            waiting_.push_back({std::move(one), now});
+            waiting_.push_back({std::move(one), now, collections_});
     }
     Batches batches;
     std::deque<Waiting> still;
     for (Waiting& one : waiting_) {
-        const bool in_order = last || now >= one.since + kBuffersComeWithin;
-        if (!in_order || !sort(one.activity, !last && now < one.since + kNumberComesWithin, batches, counts))
-            still.push_back(std::move(one));
+        const auto over = [&](TimeNs time, std::int64_t collections) {
+            return last || (now >= one.since + time && collections_ >= one.collection + collections);
+        };
+        const bool in_order = over(kBuffersComeWithin, kBuffersComeWithinCollections);
+        const bool may_wait = !over(kNumberComesWithin, kNumberComesWithinCollections);
+        if (!in_order || !sort(one.activity, may_wait, batches, counts)) still.push_back(std::move(one));
     }
     waiting_ = std::move(still);
     for (auto& [rank, slices] : batches) {

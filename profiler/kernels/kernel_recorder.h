@@ -80,6 +80,7 @@ private:
     struct Waiting {
         cupti::OwnedActivity activity;
         TimeNs since{0};
+        std::int64_t collection = 0; ///< number of the collection that delivered it
     };
     using Batches = std::map<Rank, std::vector<DeviceSlice>>;
 
@@ -114,6 +115,7 @@ private:
     std::optional<Rank> only_;
     std::uint64_t first_of_run_ = 0;
     TimeNs flushed_{0};
+    std::int64_t collections_ = 0;
 
     /// Guards the members below. Ranks wait for this mutex before each op, so it is never held while calling CUPTI or
     /// sorting its records.
