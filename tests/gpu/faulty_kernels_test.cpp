@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime::test {
@@ -39,6 +41,14 @@ TEST_F(FaultyKernels, ABarrierIsMissing) {
             EXPECT_EQ(cuda_shim::takeFaults().empty(), before && after) << before << after;
         }
     }
+}
+
+// A GPU does not start such a grid, so that its results would be missing.
+TEST_F(FaultyKernels, AGridIsEmptyOrTooLarge) {
+    for (const auto& [blocks, threads] : {std::pair{0U, 64U}, {1U, 0U}, {1U, 1025U}}) {
+        EXPECT_THROW(cuda_shim::launchNothing(blocks, threads), std::logic_error) << blocks << ", " << threads;
+    }
+    cuda_shim::launchNothing(1, 1024);
 }
 
 TEST_F(FaultyKernels, ABarrierIsNotForAll) {

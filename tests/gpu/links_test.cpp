@@ -348,6 +348,20 @@ TEST(LinkedRuns, NeedALibraryThatJoinsDevices) {
     EXPECT_NE(run.error().text().find("NCCL"), std::string::npos) << run.error().text();
 }
 
+TEST(LinkedRuns, AreRefusedWhereRanksShareAGpu) {
+    const Machine machine(3);
+    machine.peers->putOnOneGpu();
+    std::vector<std::string> errors;
+    const RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), machine, Storage::Float);
+    EXPECT_FALSE(trainLinked(config, &errors).ok());
+    ASSERT_EQ(errors.size(), static_cast<std::size_t>(config.schedule.pp));
+    for (const std::string& error : errors) {
+        EXPECT_NE(error.find("Duplicate GPU detected"), std::string::npos) << error;
+        EXPECT_NE(error.find("start one process per GPU, or one process for all ranks"), std::string::npos) << error;
+    }
+    EXPECT_EQ(machine.peers->comms(), 0);
+}
+
 TEST(LinkedRuns, SayWhatTheLibrarySays) {
     const Machine machine(3);
     machine.peers->breakAfter(0, "remote process exited");

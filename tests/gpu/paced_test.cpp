@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,41 @@ TEST(PacedOnADevice, WaitsForTheDeviceOnlyAroundSteps) {
         return device->hostWaits();
     };
     EXPECT_EQ(waitsOf(2), waitsOf(9)) << "ops cost no waits";
+}
+
+// A stream that is held keeps later work of other streams in its hardware queue waiting. Four ranks have more than 8
+// streams, CUDA's default number of queues, so that runs on a GPU ask for 32.
+TEST(PacedOnADevice, NeedsAHardwareQueuePerStream) {
+    const auto opsWith = [](std::size_t queues) {
+        EngineRun run(scheduleOf("1f1b", 4, 8), someTimes(TimeNs{1'500'000}));
+        const auto device = std::make_shared<EmulatedDevice>(7);
+        device->queues = queues;
+        const auto backend = onDevice(run, device);
+        EXPECT_TRUE(run.run().ok());
+        return opsAndSums(run);
+    };
+    const std::vector<std::string> simulated = opsWith(0);
+    EXPECT_EQ(opsWith(32), simulated);
+    EXPECT_NE(opsWith(3), simulated);
+}
+
+// As CUDA: an event without timing has no time, and neither has one that was not reached.
+TEST(EmulatedEvents, HaveATimeOnlyIfTheyAreTimedAndReached) {
+    EmulatedDevice device(7);
+    Accelerator::Stream stream = device.makeStream();
+    Accelerator::Event first = device.makeEvent(true);
+    Accelerator::Event second = device.makeEvent(true);
+    Accelerator::Event untimed = device.makeEvent(false);
+    device.record(first, stream);
+    device.record(untimed, stream);
+    device.finish(stream);
+    EXPECT_EQ(device.elapsed(first, first), TimeNs{0});
+    EXPECT_THROW((void)device.elapsed(first, untimed), std::logic_error);
+    EXPECT_THROW((void)device.elapsed(first, second), std::logic_error) << "never recorded";
+    device.record(second, stream);
+    EXPECT_THROW((void)device.elapsed(first, second), std::logic_error) << "still queued";
+    device.finish(stream);
+    EXPECT_EQ(device.elapsed(first, second), TimeNs{0});
 }
 
 // The ops that become a CUDA graph: an op that is a new graph every time would cost more than its kernels one by one.

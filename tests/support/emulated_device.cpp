@@ -18,6 +18,7 @@ struct EmulatedDevice::EmulatedEvent : Accelerator::EventState {
     std::int64_t recorded = 0; ///< how often
     std::vector<TimeNs> times; ///< of the records that were reached
     bool destroyed = false;
+    bool timed = false;
 
     [[nodiscard]] bool reached(std::int64_t record) const { return static_cast<std::int64_t>(times.size()) >= record; }
     [[nodiscard]] TimeNs timeOf(std::int64_t record) const { return times.at(static_cast<std::size_t>(record - 1)); }
@@ -31,8 +32,14 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
         std::int64_t record = 0; ///< of the awaited event; 0 = before its first, which asks for nothing
         Over over{};             ///< ends later than it begins, if not null
         std::optional<DeviceObserver::Work> seen{}; ///< what observers see of it
+        std::uint64_t number = 0;                   ///< in the order of submission
     };
     std::deque<Task> tasks;
+    std::size_t created = 0; ///< number of streams before it
+    void add(Task task, std::uint64_t& submitted) {
+        task.number = submitted++;
+        tasks.push_back(std::move(task));
+    }
     TimeNs time{0};
     TimeNs host{0}; ///< when the host has launched all of this
     bool destroyed = false;
@@ -137,6 +144,7 @@ Accelerator::Stream EmulatedDevice::makeStream(Priority priority) {
     EmulatedStream& stream = *streams_.emplace_back(std::make_unique<EmulatedStream>());
     stream.priority = priority;
     stream.maker = std::this_thread::get_id();
+    stream.created = streams_.size() - 1;
     return &stream;
 }
 
@@ -149,9 +157,11 @@ void EmulatedDevice::destroy(Stream stream) noexcept {
     own(stream)->cudnn.reset(); // releases memory of the device
 }
 
-Accelerator::Event EmulatedDevice::makeEvent(bool /*timed*/) {
+Accelerator::Event EmulatedDevice::makeEvent(bool timed) {
     const std::lock_guard lock(mutex_);
-    return events_.emplace_back(std::make_unique<EmulatedEvent>()).get();
+    EmulatedEvent& event = *events_.emplace_back(std::make_unique<EmulatedEvent>());
+    event.timed = timed;
+    return &event;
 }
 
 void EmulatedDevice::destroy(Event event) noexcept {
@@ -174,7 +184,7 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
     refuseStrangers(*stream);
     launchBatch(*stream);
-    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded});
+    stream->add({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded}, submitted_);
     changed_.notify_all();
 }
 
@@ -208,13 +218,14 @@ void EmulatedDevice::submitCall(Stream on, DeviceObserver::Work what, bool in_ba
         note(stream.arguments);
     }
     what.stream = on;
+    what.priority = stream.priority;
     what.in_graph = gathers && graphs;
     if (observer && !what.in_graph) what.call = observer->called(what.kind, false);
     EmulatedStream::Task task{std::move(work), what.in_graph ? now_ : launched(stream)};
     task.seen = what;
     if (gathers) return stream.gathered.push_back(std::move(task));
     launchBatch(stream);
-    stream.tasks.push_back(std::move(task));
+    stream.add(std::move(task), submitted_);
     changed_.notify_all();
 }
 
@@ -253,7 +264,8 @@ void EmulatedDevice::launchBatch(EmulatedStream& stream) {
             if (task.seen) task.seen->call = call;
         }
     }
-    std::ranges::move(stream.gathered, std::back_inserter(stream.tasks));
+    for (EmulatedStream::Task& task : stream.gathered)
+        stream.add(std::move(task), submitted_);
     stream.gathered.clear();
     if (stream.arguments.empty()) return;
     const std::uint64_t key = mixBits(*stream.batch) + stream.parts++;
@@ -286,7 +298,7 @@ void EmulatedDevice::endBatch(Stream on) {
 
 void EmulatedDevice::submitUntil(Over over, Stream on) {
     const std::lock_guard lock(mutex_);
-    own(on)->tasks.push_back({[](EmulatedStream&) {}, now_, nullptr, 0, std::move(over)});
+    own(on)->add({[](EmulatedStream&) {}, now_, nullptr, 0, std::move(over)}, submitted_);
     changed_.notify_all();
 }
 
@@ -302,7 +314,7 @@ void EmulatedDevice::record(Event event, Stream on) {
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
     refuseStrangers(*stream);
     launchBatch(*stream);
-    stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_});
+    stream->add({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_}, submitted_);
     ++mark->recorded;
     changed_.notify_all();
 }
@@ -332,12 +344,20 @@ void EmulatedDevice::workUntil(std::unique_lock<std::mutex>& lock, const std::fu
     tell();
 }
 
+bool EmulatedDevice::isBehindOthers(const EmulatedStream& stream) const {
+    return queues > 0 && std::ranges::any_of(streams_, [&](const auto& other) {
+               return other->created % queues == stream.created % queues && !other->tasks.empty() &&
+                      other->tasks.front().number < stream.tasks.front().number;
+           });
+}
+
 bool EmulatedDevice::workOnce() {
     std::vector<EmulatedStream*> able;
     for (const auto& stream : streams_) {
         if (stream->tasks.empty()) continue;
         const EmulatedStream::Task& task = stream->tasks.front();
         if (task.awaited != nullptr && !task.awaited->reached(task.record)) continue;
+        if (isBehindOthers(*stream)) continue;
         if (task.over && !task.over(stream->time)) continue;
         able.push_back(stream.get());
     }
@@ -348,6 +368,10 @@ bool EmulatedDevice::workOnce() {
     stream.time = std::max(stream.time, task.issued);
     if (task.awaited != nullptr && task.record > 0)
         stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
+    if (queues > 0) {
+        TimeNs& started = queue_starts_[stream.created % queues];
+        started = stream.time = std::max(stream.time, started);
+    }
     const TimeNs begin = stream.time;
     task.work(stream);
     if (observer && task.seen) {
@@ -383,6 +407,11 @@ bool EmulatedDevice::reached(Event event) {
 
 TimeNs EmulatedDevice::elapsed(Event from, Event to) {
     const std::lock_guard lock(mutex_);
+    for (const EmulatedEvent* const event : {own(from), own(to)}) {
+        if (!event->timed) throw std::logic_error("the time of an event without timing");
+        if (event->recorded == 0 || !event->reached(event->recorded))
+            throw std::logic_error("the time of an event that has not been reached");
+    }
     return own(to)->timeOf(own(to)->recorded) - own(from)->timeOf(own(from)->recorded);
 }
 

@@ -32,8 +32,9 @@ public:
         std::int64_t bytes = 0;
         std::uint32_t call = 0; ///< result of called() for its launch
         bool in_graph = false;
-        void* stream = nullptr; ///< see Accelerator::nativeStream()
-        TimeNs begin{0};        ///< on the clock of the device
+        void* stream = nullptr;                                        ///< see Accelerator::nativeStream()
+        Accelerator::Priority priority = Accelerator::Priority::Usual; ///< of the stream
+        TimeNs begin{0};                                               ///< on the clock of the device
         TimeNs end{0};
     };
 
@@ -63,7 +64,10 @@ public:
     TimeNs copy_time{0};
     TimeNs kernel_time{0};
     TimeNs launch_time{0}; ///< host time per call: work on a stream does not start before it was launched
-    bool graphs = false;   ///< true if observers see a batch as a graph
+    /// Hardware queues, which streams share in turn; 0 = one per stream. Work starts after all work that was submitted
+    /// to its queue before, also on other streams. A GPU has 8 by default (CUDA_DEVICE_MAX_CONNECTIONS).
+    std::size_t queues = 0;
+    bool graphs = false; ///< true if observers see a batch as a graph
     bool fuses_attention = true;
     std::shared_ptr<CudnnAttention> cudnn; ///< computes attention, where it can, if not null
     std::shared_ptr<DeviceObserver> observer;
@@ -149,6 +153,9 @@ private:
     [[nodiscard]] CudnnAttention::Queue* cudnnFor(const AttentionSizes& sizes, Stream stream);
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
+    /// True if work on other streams of the hardware queue was submitted before the stream's next work. Requires the
+    /// lock.
+    [[nodiscard]] bool isBehindOthers(const EmulatedStream& stream) const;
     /// Like submit(), for work that observers see. `in_batch` is true if the work can be part of a batch.
     void submitCall(Stream on, DeviceObserver::Work what, bool in_batch, std::function<void(EmulatedStream&)> work,
                     const std::function<void(BatchCalls&)>& note = {});
@@ -172,6 +179,8 @@ private:
     std::condition_variable changed_;
     std::mt19937 random_;
     std::vector<std::unique_ptr<EmulatedStream>> streams_;
+    std::uint64_t submitted_ = 0;                        ///< number of tasks so far
+    std::map<std::size_t, TimeNs> queue_starts_;         ///< start of the last work, by hardware queue
     std::vector<std::unique_ptr<EmulatedEvent>> events_; ///< not freed before the end, because tasks may refer to them
     std::map<void*, std::int64_t> memory_;
     std::int64_t allocations_ = 0;

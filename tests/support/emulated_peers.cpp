@@ -95,6 +95,12 @@ public:
         std::shared_ptr<Ends> launched;
         {
             const std::lock_guard lock(library_.mutex_);
+            if (library_.one_gpu_ && world_->members.size() > 1 && std::ranges::count(world_->members, false) == 0) {
+                throw std::runtime_error(
+                    "NCCL cannot join a communicator: invalid usage (Duplicate GPU detected : rank " +
+                    std::to_string(self_) + " and rank " + std::to_string(self_ == 0 ? 1 : 0) +
+                    " both on CUDA device 8000)");
+            }
             if (library_.groups_until_failure_ == 0) throw std::runtime_error(library_.failure_);
             if (!joined_) return joined_ = std::ranges::count(world_->members, false) == 0;
             if (!issued_) return true;
@@ -202,6 +208,11 @@ void EmulatedPeers::endGroup() {
     groups_.erase(found);
     for (auto& [comm, operations] : by_comm)
         comm->take(std::move(operations));
+}
+
+void EmulatedPeers::putOnOneGpu() {
+    const std::lock_guard lock(mutex_);
+    one_gpu_ = true;
 }
 
 void EmulatedPeers::breakAfter(int groups, std::string why) {

@@ -32,6 +32,8 @@ public:
     void beginGroup() override;
     void endGroup() override;
 
+    /// Makes all ranks share one GPU of one host, which NCCL refuses: no communicator of several members can be joined.
+    void putOnOneGpu();
     /// Makes all communicators report an error after that many groups.
     void breakAfter(int groups, std::string why);
     /// Number of active communicators; the next function returns the number of all communicators so far.
@@ -56,6 +58,7 @@ private:
     std::map<std::string, std::shared_ptr<World>> worlds_;
     std::map<std::thread::id, std::vector<std::pair<Comm*, Operation>>> groups_;
     std::string failure_;
+    bool one_gpu_ = false;
     int groups_until_failure_ = -1; ///< negative = no failure
     int comms_ = 0;
     int joined_ = 0;

@@ -240,9 +240,12 @@ Status agreeOn(const Outcome& own, ProcessTeam& team) {
     std::erase(all, std::string());
     if (all.empty()) return {};
     const auto told = std::ranges::find(all, 'e', [](const std::string& error) { return error.front(); });
-    return runError(
-        (told == all.end() ? all.front() : *told).substr(1),
-        fmt::format("set NCCL_DEBUG=INFO to see NCCL's messages; {} sets the time limit", Field("timeout")));
+    std::string error = (told == all.end() ? all.front() : *told).substr(1);
+    const bool shared_gpu = error.find("Duplicate GPU detected") != std::string::npos;
+    return runError(std::move(error),
+                    shared_gpu ? "start one process per GPU, or one process for all ranks"
+                               : fmt::format("set NCCL_DEBUG=INFO to see NCCL's messages; {} sets the time limit",
+                                             Field("timeout")));
 }
 
 Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank self) {

@@ -25,6 +25,8 @@ __global__ void divergentKernel() {
     __syncthreads();
 }
 
+__global__ void emptyKernel() {}
+
 cudaLaunchConfig_t shapeOf(unsigned blocks, unsigned threads) {
     return {dim3(blocks), dim3(threads), 0, nullptr};
 }
@@ -39,6 +41,11 @@ void writeAllToOne(int* value, unsigned blocks, unsigned threads) {
 void reverseInShared(int* values, unsigned threads, bool before_reading, bool before_writing) {
     const cudaLaunchConfig_t shape = shapeOf(1, threads);
     cudaLaunchKernelEx(&shape, reverseKernel, values, before_reading, before_writing);
+}
+
+void launchNothing(unsigned blocks, unsigned threads) {
+    const cudaLaunchConfig_t shape = shapeOf(blocks, threads);
+    cudaLaunchKernelEx(&shape, emptyKernel);
 }
 
 void divergentBarrier(unsigned threads) {
