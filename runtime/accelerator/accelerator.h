@@ -28,7 +28,7 @@ struct GemmMatrix {
     bool transposed = false;  ///< factors only
 };
 
-/// result = scale · a · b (+ result) (+ bias per row), for each product of a batch; sums are in float. After
+/// result = scale · a · b (+ added) (+ bias per row), for each product of a batch; sums are in float. After
 /// transposition, a is rows × inner and b is inner × columns.
 struct Gemm {
     std::int64_t rows = 0;
@@ -40,7 +40,8 @@ struct Gemm {
     GemmMatrix b;
     GemmMatrix result;
     const void* bias = nullptr; ///< one value per row of the result
-    bool accumulate = false;    ///< true to add to the previous content of the result
+    /// A matrix with the result's layout, storage and alignment; may be the result itself; null = none.
+    const void* added = nullptr;
     float scale = 1.0F;
     int batch = 1;
 };

@@ -22,6 +22,25 @@ Buffer::~Buffer() {
     if (pool_ != nullptr) pool_->giveBack(*this);
 }
 
+Buffer Buffer::share() const {
+    Buffer other;
+    if (pool_ == nullptr) return other;
+    const std::lock_guard lock(pool_->mutex_);
+    ++pool_->shared_[data_].others;
+    other.pool_ = pool_;
+    other.data_ = data_;
+    other.bytes_ = bytes_;
+    other.last_ = last_;
+    return other;
+}
+
+bool Buffer::shared() const {
+    if (pool_ == nullptr) return false;
+    const std::lock_guard lock(pool_->mutex_);
+    const auto found = pool_->shared_.find(data_);
+    return found != pool_->shared_.end() && found->second.others > 0;
+}
+
 MemoryPool::~MemoryPool() {
     for (const auto& [capacity, blocks] : free_) {
         for (void* const data : blocks.own)
@@ -105,6 +124,20 @@ void MemoryPool::settle() {
 
 void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::lock_guard lock(mutex_);
+    std::vector<Accelerator::Stream> used_on;
+    if (const auto found = shared_.find(buffer.data_); found != shared_.end()) {
+        Shares& shares = found->second;
+        if (shares.others > 0) {
+            // The other streams are waited for when the last owner is gone; they may run something else until then.
+            if (buffer.last_ != home_ && std::ranges::count(shares.used_on, buffer.last_) == 0)
+                shares.used_on.push_back(buffer.last_);
+            if (--shares.others == 0 && shares.used_on.empty()) shared_.erase(found);
+            return;
+        }
+        used_on = std::move(shares.used_on);
+        shared_.erase(found);
+    }
+    if (buffer.last_ != home_ && std::ranges::count(used_on, buffer.last_) == 0) used_on.push_back(buffer.last_);
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
     if (device_.sharesHostMemory()) {
@@ -115,12 +148,15 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     }
     try {
         Free& blocks = free_[capacity];
-        if (buffer.last_ == home_) {
+        if (used_on.empty()) {
             blocks.own.insert(buffer.data_);
             return;
         }
         if (events_.empty()) events_.push_back(device_.makeEvent(false));
-        device_.record(events_.back(), buffer.last_);
+        for (std::size_t i = 0; i < used_on.size(); ++i) {
+            if (i > 0) device_.wait(used_on[i], events_.back());
+            device_.record(events_.back(), used_on[i]);
+        }
         blocks.others.push_back({buffer.data_, events_.back()});
         events_.pop_back();
     } catch (...) {

@@ -33,6 +33,10 @@ public:
     [[nodiscard]] T* as() const {
         return static_cast<T*>(data_);
     }
+    /// Another owner of the memory, which returns to the pool after the last one.
+    [[nodiscard]] Buffer share() const;
+    /// True if there are several owners. Code that would change the values then writes to other memory.
+    [[nodiscard]] bool shared() const;
     /// Sets the last stream that uses the memory; the default is the pool's home stream.
     void usedOn(Accelerator::Stream stream) { last_ = stream; }
 
@@ -94,6 +98,12 @@ private:
         std::deque<Busy> others; ///< buffers in use by other streams until their events are reached; oldest first
     };
 
+    /// Owners of the same buffer besides one.
+    struct Shares {
+        int others = 0;
+        std::vector<Accelerator::Stream> used_on; ///< other streams that former owners have used
+    };
+
     void giveBack(Buffer& buffer) noexcept;
     [[nodiscard]] void* allocate(std::int64_t capacity);
     void trim();
@@ -103,6 +113,7 @@ private:
     std::size_t spare_;
     mutable std::mutex mutex_;
     std::map<std::int64_t, Free> free_;      ///< by size class
+    std::map<const void*, Shares> shared_;   ///< by address
     std::vector<Accelerator::Event> events_; ///< unused, kept for reuse
     std::int64_t in_use_ = 0;
     std::int64_t peak_ = 0;

@@ -2,9 +2,9 @@
 
 namespace bubblescope::runtime {
 
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy) {
+void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes) {
     if (bytes == 0) return;
-    on.launch(DigestKernel{to, static_cast<const unsigned char*>(data), bytes, static_cast<unsigned char*>(copy)});
+    on.launch(DigestKernel{to, static_cast<const unsigned char*>(data), bytes});
 }
 
 DigestPage::DigestPage(WorkQueue& home, WorkQueue& first) : home_(home), buffer_(home.pool().take(kBytes)) {

@@ -58,9 +58,8 @@ private:
 };
 
 /// Queues the computation of a digest's sum (core/aadiff/digest.h) over device memory, and adds the sum to the 8 bytes
-/// at `to`. DigestKernel::digestOf() computes the digest from the sum on the host. Also copies the memory if `copy` is
-/// not null.
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
+/// at `to`. DigestKernel::digestOf() computes the digest from the sum on the host.
+void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes);
 
 /// Device memory for the sums of many digests, which are copied to the host together.
 class DigestPage {

@@ -299,8 +299,9 @@ std::int64_t RankQueue::reservedBytes() const {
     return sum;
 }
 
-std::unique_ptr<LiveTensor> RankQueue::live(WorkQueue& on, void* data, std::int64_t count, Storage storage) {
-    return std::make_unique<DeviceTensor>(*this, on, data, count, storage);
+std::unique_ptr<LiveTensor> RankQueue::live(WorkQueue& on, void* data, std::int64_t count, Storage storage,
+                                            std::shared_ptr<const Buffer> memory) {
+    return std::make_unique<DeviceTensor>(*this, on, data, count, storage, std::move(memory));
 }
 
 Tensor RankQueue::give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) {
@@ -380,7 +381,7 @@ bool RankQueue::arrived(const Tensor& tensor, std::optional<TimeNs> latency, Tim
 std::shared_ptr<const DeviceSnapshot> RankQueue::adopt(const std::shared_ptr<const DeviceSnapshot>& note) {
     DeviceDigest own = digests().next(note->slot().bytes(), *this);
     device().copy(own.at(), note->slot().at(), sizeof(std::uint64_t), stream());
-    return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), Buffer(), Storage::Float);
+    return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), DeviceValues{});
 }
 
 } // namespace bubblescope::runtime

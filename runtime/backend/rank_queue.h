@@ -150,8 +150,8 @@ public:
     [[nodiscard]] WorkQueue& checks() override { return *checks_; }
     /// The check queue inside runCheck(), otherwise this queue.
     [[nodiscard]] WorkQueue& current() override { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
-    [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
-                                                   Storage storage) override;
+    [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count, Storage storage,
+                                                   std::shared_ptr<const Buffer> memory) override;
     [[nodiscard]] Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) override;
     [[nodiscard]] Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) override;
     [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,

@@ -57,13 +57,17 @@ void CheckContext::report(const CheckRecord& record, Rank world) const {
                                          opName(record.op), record.layer, verdictName(record.verdict)));
 }
 
-void CheckContext::whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then) {
+void CheckContext::whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then, std::function<void()> queue) {
     if (device == nullptr) return then(now);
-    deferred_.push_back({op, std::move(then)});
+    deferred_.push_back({op, std::move(then), std::move(queue)});
 }
 
 void CheckContext::settle(std::span<const DoneOp> done) {
-    for (const Deferred& deferred : std::exchange(deferred_, {})) {
+    const std::vector<Deferred> all = std::exchange(deferred_, {});
+    for (const Deferred& deferred : all) {
+        if (deferred.queue) deferred.queue();
+    }
+    for (const Deferred& deferred : all) {
         const auto found = std::ranges::find(done, deferred.op, &DoneOp::op);
         deferred.then(found == done.end() ? step_begin : found->begin);
     }

@@ -95,8 +95,8 @@ public:
     void report(const CheckRecord& record, Rank world) const;
 
     /// Calls `then` with the time of a check of this op as soon as the op's digests are known: on the host immediately,
-    /// with `now`; on a device in settle().
-    void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
+    /// with `now`; on a device in settle(), after `queue` of all checks.
+    void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then, std::function<void()> queue = {});
     /// Called when the rank's device has finished these ops.
     void settle(std::span<const DoneOp> done);
 
@@ -104,6 +104,7 @@ private:
     struct Deferred {
         Op op;
         std::function<void(TimeNs)> then;
+        std::function<void()> queue; ///< may be empty
     };
     std::vector<Deferred> deferred_;
 };

@@ -55,8 +55,17 @@ void LayerCapture::beginOp(const Op& op, Stage stage, TimeNs begin) {
     }
 }
 
+bool LayerCapture::keepsWeightGradient(int layer) const {
+    if (!context_.active()) return false;
+    return std::ranges::any_of(wanted_, [&](const LayerKey& wanted) {
+        const OpKind kind = std::get<OpKind>(wanted.first);
+        return wanted.second == layer && (kind == OpKind::Backward || kind == OpKind::BackwardWeight);
+    });
+}
+
 bool LayerCapture::begin(const LayerCall& call) {
     call_ = call;
+    captures_ = tries_ = false;
     run_ = context_.executions.next(op_, context_.step, call.layer);
     injection_.emplace(context_.executions.injection(run_));
     shown_.clear();
@@ -77,11 +86,13 @@ void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
                             ? context_.setup.options.digests && context_.device == nullptr
                             : isResult(tensor);
     const bool keeps = captures_ || tries_;
-    if (!keeps && !(needed && context_.digests())) return;
-    const auto show = [&] { shown_.push_back(values.show(tensor, keeps)); };
+    if (!keeps && !(needed && digests())) return;
+    const auto show = [&] { shown_.push_back(keeps ? values.keep(tensor) : values.show(tensor, false)); };
     tries_ ? show() : context_.timed(captures_ ? context_.repeat_cost : context_.digest_cost, show);
+    if (!needed || !digests()) return;
     const ShownTensor& shown = shown_.back();
-    if (isResult(tensor) && tensor != CheckedTensor::WeightGradient) output_ = withoutValues(shown);
+    if (shown.late) shown.late->queueDigest();
+    if (tensor != CheckedTensor::WeightGradient) output_ = withoutValues(shown);
 }
 
 void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
@@ -98,9 +109,6 @@ void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
         }
     }
     if (!captures_) return;
-    // Copies go into reused memory; their time is unknown here.
-    constexpr std::int64_t kBytesInNs = 4;
-    context_.repeat_cost.spend(TimeNs{layer.computation->bytes() / kBytesInNs});
     captured_bytes_ += layer.computation->bytes();
     for (const ShownTensor& one : layer.first)
         captured_bytes_ += one.bytes();
@@ -136,6 +144,7 @@ std::vector<CapturedLayer> LayerCapture::take(const Op& op, int layer) {
 void LayerCapture::tryOnDevice(IdleClock& clock) {
     for (const CapturedLayer& layer : std::exchange(to_try_, {}))
         reexecution_.tryTwice(layer, TimeNs{0}, &clock);
+    captured_.clear(); // no bubble follows
 }
 
 } // namespace bubblescope::runtime

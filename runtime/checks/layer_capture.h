@@ -32,6 +32,9 @@ public:
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
     void end(std::unique_ptr<ReexecutableLayer> computation);
+    [[nodiscard]] bool changes() const { return !injection_->none(); }
+    [[nodiscard]] bool watches() const { return changes() || captures_ || tries_ || digests(); }
+    [[nodiscard]] bool keepsWeightGradient(int layer) const;
 
     /// The result of the last op, without values; nothing if the op has no result.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
@@ -39,7 +42,8 @@ public:
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// On a device: repeats layers twice if they could not be repeated within their op; see tryTwice().
+    /// On a device, after the ops of a step: repeats layers twice if they could not be repeated within their op; see
+    /// tryTwice(). Releases what was captured but not repeated.
     void tryOnDevice(IdleClock& clock);
 
 private:
@@ -48,6 +52,11 @@ private:
     using LayerKey = std::pair<OpKey, int>;
     [[nodiscard]] static OpKey keyOf(const Op& op) { return {op.kind, op.microbatch, op.chunk, op.sequence}; }
     void recordDigests();
+    /// True if results are digested within the op, for the trace. The host also uses these digests for messages. On a
+    /// device, each would be a kernel; only the op's last result is digested, when it is sent.
+    [[nodiscard]] bool digests() const {
+        return context_.digests() && (context_.setup.options.digests || context_.device == nullptr);
+    }
 
     CheckContext& context_;
     ReexecutionCosts& costs_;

@@ -19,6 +19,9 @@ using LayerResult = std::vector<ShownTensor>;
 
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);
 
+/// On a device: queues the computation of digests that do not exist yet.
+void queueDigests(const LayerResult& result);
+
 /// Index of the first tensor that differs; nothing if all are equal.
 [[nodiscard]] std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second);
 
@@ -36,6 +39,7 @@ public:
         injection_.inject(tensor, values);
         result_.push_back(values.show(tensor, true));
     }
+    [[nodiscard]] bool changes() const override { return !injection_.none(); }
 
     [[nodiscard]] LayerResult take() { return std::move(result_); }
 

@@ -75,6 +75,9 @@ public:
     [[nodiscard]] bool begin(const LayerCall& call) override { return capture_.begin(call); }
     using LayerProbe::touch;
     void touch(CheckedTensor tensor, LiveTensor& values) override { capture_.touch(tensor, values); }
+    [[nodiscard]] bool changes() const override { return capture_.changes(); }
+    [[nodiscard]] bool watches() const override { return capture_.watches(); }
+    [[nodiscard]] bool keepsWeightGradient(int layer) const override { return capture_.keepsWeightGradient(layer); }
     void end(std::unique_ptr<ReexecutableLayer> kept) override { capture_.end(std::move(kept)); }
 
     [[nodiscard]] bool fillsBubbles() const override { return true; }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <tuple>
+#include <utility>
 
 namespace bubblescope::runtime {
 namespace {
@@ -133,11 +134,14 @@ void StateChecks::signGradients(Stage stage, Message& gradients) const {
     gradients.late = shown.late;
 }
 
-ShownTensor StateChecks::asSent(const ShownTensor& came, const MessageDigests& digests,
-                                const std::shared_ptr<const DeviceSnapshot>& late) const {
-    ShownTensor sent{came.tensor, digests.content, {}, came.type, came.count, nullptr};
-    if (context_.device != nullptr) sent.late = context_.device->adopt(late);
-    return sent;
+void StateChecks::whenSentIsKnown(const Op& op, const ShownTensor& came, const Arrival& arrival,
+                                  std::function<void(const ShownTensor& sent, TimeNs at)> then) {
+    const auto sent = std::make_shared<ShownTensor>(
+        ShownTensor{came.tensor, arrival.digests->content, {}, came.type, came.count, nullptr});
+    // The copy of a digest is not needed before the step's end, and would be one more piece of work in the op.
+    context_.whenKnown(
+        op, arrival.time, [sent, then = std::move(then)](TimeNs at) { then(*sent, at); },
+        [this, sent, theirs = arrival.late] { sent->late = context_.device->adopt(theirs); });
 }
 
 void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) {
@@ -147,10 +151,9 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     const int layer = op.kind == OpKind::Forward ? layers.first : layers.first + std::max(0, layers.count - 1);
     CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
     const ShownTensor came = tensor.live()->show(what, false);
-    const ShownTensor sent = asSent(came, *arrival.digests, arrival.late);
     // On a device the tensor has been used by the time the mismatch is known, so it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
-    context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
+    whenSentIsKnown(op, came, arrival, [=, this](const ShownTensor& sent, TimeNs at) mutable {
         setOutcome(record, sent.digestNow(), came.digestNow());
         record.start = record.end = at;
         if (record.outcome == CheckOutcome::Equal) return context_.write(record, what, stage);
@@ -163,10 +166,9 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
 void StateChecks::checkReceivedGradients(Stage stage, Arrival& gradients) {
     if (!gradients.digests || (context_.device != nullptr && !gradients.late)) return;
     const ShownTensor came = gradients.tensor.live()->show(CheckedTensor::GradientSum, false);
-    const ShownTensor sent = asSent(came, *gradients.digests, gradients.late);
     const std::uint64_t own = weightsDigest(stage);
     const std::uint64_t others = gradients.digests->weights;
-    context_.whenKnown(CheckContext::kOptimizer, gradients.time, [=, this, theirs = gradients.late](TimeNs at) {
+    whenSentIsKnown(CheckContext::kOptimizer, came, gradients, [=, this](const ShownTensor& sent, TimeNs at) {
         const auto check = [&](CheckKind kind, CheckedTensor what, std::uint64_t first, std::uint64_t second) {
             CheckRecord record =
                 context_.recordOf(kind, CheckContext::kOptimizer, context_.setup.layersOf(stage).first, what);

@@ -3,6 +3,7 @@
 #include "runtime/checks/check_context.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -40,9 +41,9 @@ public:
     void checkReceivedGradients(Stage stage, Arrival& gradients);
 
 private:
-    /// The tensor as described by its sender, with type and size taken from `came`.
-    [[nodiscard]] ShownTensor asSent(const ShownTensor& came, const MessageDigests& digests,
-                                     const std::shared_ptr<const DeviceSnapshot>& late) const;
+    /// Like CheckContext::whenKnown(), with the tensor as described by its sender; type and size are those of `came`.
+    void whenSentIsKnown(const Op& op, const ShownTensor& came, const Arrival& arrival,
+                         std::function<void(const ShownTensor& sent, TimeNs at)> then);
     void checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock);
     void checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, TimeNs end, IdleClock& clock);
     /// The digest of the weights of all layers of a stage, as last written.

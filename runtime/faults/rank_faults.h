@@ -80,6 +80,7 @@ class LayerInjection {
 public:
     LayerInjection(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
 
+    [[nodiscard]] bool none() const { return faults_.none(); }
     void inject(CheckedTensor tensor, LiveTensor& values) {
         if (faults_.none()) return;
         std::int64_t& before = seen_[tensor];

@@ -52,7 +52,7 @@ void CapturedGptLayer<T>::runEmbedding(const Layers<T>& layers) const {
     switch (part_) {
     case LayerPart::Forward: static_cast<void>(embedding.forward(tokens, rows)); break;
     case LayerPart::InputGradient: {
-        const Buffer grad = layers.queue().copyOf(input);
+        const Buffer grad = layers.queue().copyOf(input); // a probe may change it
         layers.show(CheckedTensor::InputGradient, grad);
         break;
     }
@@ -64,7 +64,6 @@ void CapturedGptLayer<T>::runEmbedding(const Layers<T>& layers) const {
 
 template <class T>
 void CapturedGptLayer<T>::runBlock(const Layers<T>& layers) const {
-    WorkQueue& on = layers.queue();
     const Block block(layers, rows.batch, heads);
     if (part_ == LayerPart::WeightGradient) {
         return weightGradient(layers, [&](GradientSum::Target to) { block.backwardWeight(saved, rows.tokens(), to); });
@@ -72,15 +71,15 @@ void CapturedGptLayer<T>::runBlock(const Layers<T>& layers) const {
     std::vector<typename Block::Saved> slices;
     std::vector<typename Block::Saved*> pointers;
     for (const auto& slice : earlier)
-        slices.push_back(copyOfSlice(slice, on));
+        slices.push_back(shareOfSlice(slice));
     for (auto& slice : slices)
         pointers.push_back(&slice);
     if (part_ == LayerPart::Forward) {
         typename Block::Saved scratch;
-        static_cast<void>(block.forward(on.copyOf(input), rows.tokens(), pointers, scratch));
+        static_cast<void>(block.forward(input.share(), rows.tokens(), pointers, scratch));
     } else {
-        typename Block::Saved scratch = copyForBackward(saved, on);
-        static_cast<void>(block.backwardInput(on.copyOf(input), rows.tokens(), pointers, scratch));
+        typename Block::Saved scratch = shareForBackward(saved);
+        static_cast<void>(block.backwardInput(input.share(), rows.tokens(), pointers, scratch));
     }
 }
 
@@ -90,8 +89,7 @@ void CapturedGptLayer<T>::runHead(const Layers<T>& layers) const {
     switch (part_) {
     case LayerPart::Forward: {
         typename Head<T>::Saved scratch;
-        const Buffer loss = layers.template take<double>(1);
-        last.forward(input, targets, rows, scratch, loss.as<double>());
+        last.forward(input, targets, rows, scratch, layers.template take<double>(1), 0);
         break;
     }
     case LayerPart::InputGradient: {
@@ -109,42 +107,39 @@ template <class T>
 template <class Work>
 void CapturedGptLayer<T>::weightGradient(const Layers<T>& layers, const Work& work) const {
     WorkQueue& on = layers.queue();
-    Buffer column = on.copyOf(gradient_sum);
-    const bool accumulate = !column.empty();
-    if (!accumulate) {
-        column = layers.template take<float>(weightRun().size);
-        on.device().zero(column.as<void>(), column.bytes(), on.stream());
-    }
-    work(GradientSum::Target{column.as<float>() - weightRun().first, accumulate});
+    const FlatRun run = weightRun();
+    const Buffer column = layers.template take<float>(run.size);
+    float* const start = column.as<float>() - run.first;
+    zeroGaps(on, parameters_.parts, start);
+    work(GradientSum::Target{start, gradient_sum.memory ? gradient_sum.values - run.first : nullptr});
     layers.template show<float>(CheckedTensor::WeightGradient, column);
 }
 
 template <class T>
-typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::copyForBackward(const typename Block::Saved& from,
-                                                                                WorkQueue& on) {
-    typename Block::Saved copy = copyOfSlice(from, on);
-    copy.ln1 = {on.copyOf(from.ln1.values), on.copyOf(from.ln1.inverse_deviations)};
-    copy.weights = on.copyOf(from.weights);
+typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::shareForBackward(const typename Block::Saved& from) {
+    typename Block::Saved share = shareOfSlice(from);
+    share.ln1 = {from.ln1.values.share(), from.ln1.inverse_deviations.share()};
+    share.weights = from.weights.share();
     // Only fused attention reads its own output again, and only with rounded numbers.
-    if constexpr (std::is_same_v<T, Bf16>) copy.attended = on.copyOf(from.attended);
-    copy.ln2 = {on.copyOf(from.ln2.values), on.copyOf(from.ln2.inverse_deviations)};
-    copy.hidden = on.copyOf(from.hidden);
-    return copy;
+    if constexpr (std::is_same_v<T, Bf16>) share.attended = from.attended.share();
+    share.ln2 = {from.ln2.values.share(), from.ln2.inverse_deviations.share()};
+    share.hidden = from.hidden.share();
+    return share;
 }
 
 template <class T>
-typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::copyOfSlice(const typename Block::Saved& from,
-                                                                            WorkQueue& on) {
-    typename Block::Saved copy;
-    copy.qkv = on.copyOf(from.qkv);
-    copy.later_grad = on.copyOf(from.later_grad);
-    return copy;
+typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::shareOfSlice(const typename Block::Saved& from) {
+    typename Block::Saved share;
+    share.qkv = from.qkv.share();
+    share.later_grad = from.later_grad.share();
+    return share;
 }
 
 template <class T>
 std::int64_t CapturedGptLayer<T>::bytes() const {
-    std::int64_t all = input.bytes() + tokens.bytes() + targets.bytes() + saved.bytes() + head.bytes() +
-                       gradient_sum.bytes() + own_weights_.bytes();
+    std::int64_t all =
+        input.bytes() + tokens.bytes() + targets.bytes() + saved.bytes() + head.bytes() + own_weights_.bytes();
+    if (gradient_sum.memory) all += weightRun().size * bytesOf(Storage::Float);
     for (const auto& slice : earlier)
         all += slice.bytes();
     for (const Buffer& sum : sums)
@@ -228,7 +223,7 @@ void CapturedGptLayer<T>::fields(Wire& wire, Self& self) {
     block(self.saved);
     entries(wire, self.earlier, block);
     auto& [normalised, logits_grad, normalised_grad] = self.head;
-    all(normalised.values, normalised.inverse_deviations, logits_grad, normalised_grad, self.gradient_sum);
+    all(normalised.values, normalised.inverse_deviations, logits_grad, normalised_grad);
     entries(wire, self.sums, all);
 }
 
@@ -312,8 +307,7 @@ bool CapturedGptLayer<T>::namesRows(const Buffer& numbers, std::int64_t count) c
 template <class T>
 bool CapturedGptLayer<T>::fits() const {
     const bool sane = part_ <= LayerPart::WeightGradient && rows.batch > 0 && rows.begin >= 0 && rows.length > 0 &&
-                      rows.sequence >= rows.length && rows.begin <= rows.sequence - rows.length &&
-                      (gradient_sum.empty() || holds<float>(gradient_sum, {weightRun().size}));
+                      rows.sequence >= rows.length && rows.begin <= rows.sequence - rows.length;
     if (!sane) return false;
     switch (layer_) {
     case Layer::Embedding: return embeddingFits();

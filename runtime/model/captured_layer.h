@@ -12,10 +12,11 @@
 
 namespace bubblescope::runtime {
 
-/// A part of a layer of a GptStage with copies of its inputs. The part is repeated on its rank's check queue. On a
-/// device that shares the host's memory, the part can also copy its weights. Other threads or, after serialisation,
-/// other processes can then execute the part. On other devices, the part stays with its rank: the ranks of one process
-/// share a device, so another rank could not detect more faults than this rank.
+/// A part of a layer of a GptStage with its inputs. It shares their memory with the stage, so that capturing costs the
+/// op no work; code that would change shared memory writes elsewhere. The part is repeated on its rank's check queue.
+/// On a device that shares the host's memory, the part can also copy its weights. Other threads or, after
+/// serialisation, other processes can then execute the part. On other devices, the part stays with its rank: the ranks
+/// of one process share a device, so another rank could not detect more faults than this rank.
 template <class T>
 class CapturedGptLayer final : public ReexecutableLayer {
     std::shared_ptr<ComputeQueue> queue_; // first member, because it must outlive all buffers
@@ -49,14 +50,13 @@ public:
     typename Block::Saved saved;
     std::vector<typename Block::Saved> earlier;
     typename Head<T>::Saved head;
-    Buffer gradient_sum;      ///< the previous sum that the weight gradient was added to; empty = none
-    bool shared = false;      ///< true if other ranks took part in the block
-    std::vector<Buffer> sums; ///< sums computed by the ranks of the block
+    GradientSum::Kept gradient_sum; ///< the previous sum that the weight gradient was added to
+    bool shared = false;            ///< true if other ranks took part in the block
+    std::vector<Buffer> sums;       ///< sums computed by the ranks of the block
 
-    /// Copies the inputs of backwardInput() or, for an earlier slice, the inputs of any part, after the work queued so
-    /// far.
-    [[nodiscard]] static typename Block::Saved copyForBackward(const typename Block::Saved& from, WorkQueue& on);
-    [[nodiscard]] static typename Block::Saved copyOfSlice(const typename Block::Saved& from, WorkQueue& on);
+    /// Shares the inputs of backwardInput() or, for an earlier slice, the inputs of any part.
+    [[nodiscard]] static typename Block::Saved shareForBackward(const typename Block::Saved& from);
+    [[nodiscard]] static typename Block::Saved shareOfSlice(const typename Block::Saved& from);
 
 private:
     void runEmbedding(const Layers<T>& layers) const;
@@ -69,7 +69,7 @@ private:
     /// True if this object can leave its thread.
     [[nodiscard]] bool travels() const;
     /// Returns the range of the layer's weights.
-    [[nodiscard]] FlatRun weightRun() const { return runOf(parameters_.parts.front(), parameters_.parts.back()); }
+    [[nodiscard]] FlatRun weightRun() const { return runOf(parameters_.parts); }
     /// Lists all serialised members except the parameters.
     template <class Wire, class Self>
     static void fields(Wire& wire, Self& self);

@@ -36,9 +36,10 @@ public:
     [[nodiscard]] virtual WorkQueue& checks() = 0;
     /// The current queue: the check queue inside a check, otherwise this queue.
     [[nodiscard]] virtual WorkQueue& current() = 0;
-    /// Values that have just been computed on `on`, for a probe.
+    /// Values that have just been computed on `on`, for a probe. `memory` contains them and keeps them unchanged; null
+    /// if nothing does.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
-                                                           Storage storage) = 0;
+                                                           Storage storage, std::shared_ptr<const Buffer> memory) = 0;
 
     /// Converts a matrix to a tensor for other ranks.
     [[nodiscard]] virtual Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) = 0;

@@ -347,13 +347,18 @@ Buffer TransformerBlock<T>::backwardInput(Buffer output_grad, std::int64_t token
 
     std::vector<const Buffer*> qkv;
     std::vector<Buffer*> qkv_grads;
+    WorkQueue& on = layers_.queue();
+    const auto own = [&](Buffer& changes) {
+        if (changes.shared()) changes = on.copyOf(changes);
+    };
+    if (!attention_.fused()) own(saved.weights);
     for (Saved* const slice : earlier) {
+        own(slice->later_grad);
         qkv.push_back(&slice->qkv);
         if (slice->later_grad.empty()) {
             const std::int64_t values = slice->qkv.bytes() / static_cast<std::int64_t>(sizeof(T)) / 3 * 2;
             slice->later_grad = layers_.template take<float>(values);
-            WorkQueue& queue = layers_.queue();
-            queue.device().zero(slice->later_grad.template as<void>(), slice->later_grad.bytes(), queue.stream());
+            on.device().zero(slice->later_grad.template as<void>(), slice->later_grad.bytes(), on.stream());
         }
         qkv_grads.push_back(&slice->later_grad);
     }
@@ -408,21 +413,22 @@ void Embedding<T>::backwardWeight(const Buffer& tokens, const Buffer& output_gra
     WorkQueue& queue = layers_.queue();
     queue.launch(TokenTableGradientKernel<T>{target.column + tables.part(0).weight, output_grad.as<T>(),
                                              tokens.as<int>(), rows.tokens(), width(), vocabulary(),
-                                             target.accumulate});
+                                             target.beforeAt(tables.part(0).weight)});
     queue.launch(PositionTableGradientKernel<T>{target.column + tables.part(1).weight, output_grad.as<T>(), width(),
                                                 tables.part(1).rows, rows.batch, rows.begin, rows.length,
-                                                target.accumulate});
+                                                target.beforeAt(tables.part(1).weight)});
 }
 
 template <class T>
 void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved,
-                      double* loss) const {
+                      const Buffer& losses, std::size_t number) const {
     WorkQueue& queue = layers_.queue();
     const std::int64_t tokens = rows.tokens();
     const std::int64_t vocabulary = layers_.columns(kLinear);
     auto [normalised, scaled] = layers_.normaliseAndScale(kNorm, input, tokens);
     saved.normalised = std::move(normalised);
     const Buffer logits = layers_.applyExactly(kLinear, scaled, tokens);
+    double* const loss = losses.as<double>() + number;
     const Buffer row_losses = layers_.template take<float>(tokens);
     saved.logits_grad = layers_.take(tokens * vocabulary);
     const std::int64_t all = std::int64_t{rows.batch} * rows.sequence;
@@ -430,7 +436,8 @@ void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRow
                                        targets.as<int>(), tokens, vocabulary, 1.0F / static_cast<float>(all)});
     queue.launch(LossKernel{loss, row_losses.as<float>(), tokens, 1.0 / static_cast<double>(all)});
     // A double is passed as two floats that contain its bits.
-    layers_.place().show(CheckedTensor::Loss, static_cast<float*>(static_cast<void*>(loss)), 2);
+    layers_.place().show(CheckedTensor::Loss, static_cast<float*>(static_cast<void*>(loss)), 2,
+                         std::make_shared<const Buffer>(losses.share()));
     layers_.show(CheckedTensor::LogitsGradient, saved.logits_grad);
 }
 

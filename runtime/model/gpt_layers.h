@@ -179,9 +179,10 @@ public:
 
     explicit Head(const Layers<T>& layers) : layers_(layers) {}
 
-    /// `targets` holds one int per row. Writes the piece's share of its micro-batch's mean loss to `loss`; gradients
-    /// are for this share.
-    void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, double* loss) const;
+    /// `targets` holds one int per row. Writes the piece's share of its micro-batch's mean loss to one of the doubles
+    /// in `losses`; gradients are for this share.
+    void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, const Buffer& losses,
+                 std::size_t number) const;
     /// Fills `normalised_grad`.
     [[nodiscard]] Buffer backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const;
     void backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const;

@@ -243,11 +243,11 @@ void GptStage<T>::backwardWeight(Piece piece) {
     if (!saved.returned) throw std::logic_error("the weight gradient was requested before the input gradient");
     showVersion(piece);
     saved_bytes_ -= saved.bytes();
-    const GradientSum::Target target = gradients_.begin(piece);
-    if (first_) weightsOfEmbedding(piece, saved, target);
+    gradients_.begin(piece);
+    if (first_) weightsOfEmbedding(piece, saved);
     for (std::size_t i = 0; i < saved.blocks.size(); ++i)
-        weightsOfBlock(piece, i, saved, target);
-    if (last_) weightsOfHead(piece, saved, target);
+        weightsOfBlock(piece, i, saved);
+    if (last_) weightsOfHead(piece, saved);
     gradients_.end(piece);
     saved_.erase(piece);
     if (pieces_left_.empty()) return;
@@ -381,13 +381,21 @@ public:
         const int number = layer == Layer::Embedding ? 0
                            : layer == Layer::Block   ? stage.blockNumber(block)
                                                      : stage.headNumber();
-        const bool copies = watch_ != nullptr && watch_->begin({part, number});
+        const bool keeps = watch_ != nullptr && watch_->begin({part, number});
         const ParameterView<T> parameters = stage.parametersOf(number);
-        weights_ = runOf(parameters.parts.front(), parameters.parts.back());
-        if (copies) {
+        if (part == LayerPart::WeightGradient) {
+            using Use = GradientSum::Use;
+            const bool later = watch_ != nullptr && watch_->keepsWeightGradient(number);
+            sums_to_ = stage.gradients_.target(parameters.parts, keeps   ? Use::IsKept
+                                                                 : later ? Use::IsKeptLater
+                                                                         : Use::Adds);
+            weights_ = runOf(parameters.parts);
+        }
+        if (keeps) {
             captured_ = std::make_unique<CapturedGptLayer<T>>(stage.queue_, part, layer, parameters);
             captured_->rows = stage.rowsOf(piece);
             captured_->heads = stage.headsHere();
+            captured_->gradient_sum = sums_to_.before;
         }
         if (ShardSums* const group = stage.task_.shard.sums; group != nullptr && stage.task_.shard.size > 1) {
             if (captured_) captured_->shared = true;
@@ -397,28 +405,31 @@ public:
 
     /// The capture, to be filled with the inputs; null if nothing is captured.
     [[nodiscard]] CapturedGptLayer<T>* captured() { return captured_.get(); }
-    [[nodiscard]] LayerPlace place() { return {queue_, queue_, sums_ ? &*sums_ : nullptr, watch_}; }
+    [[nodiscard]] LayerPlace place() {
+        const bool watches = watch_ != nullptr && watch_->watches();
+        return {queue_, queue_, sums_ ? &*sums_ : nullptr, watches ? watch_ : nullptr};
+    }
+    /// A share of an input for the capture, or a copy of one that is shown as a result, too, and may be changed then.
+    [[nodiscard]] Buffer unchanged(const Buffer& input) {
+        return watch_->changes() ? queue_.copyOf(input) : input.share();
+    }
 
-    /// Call it before adding the weights' gradients to the target.
-    void beginWeights(GradientSum::Target target) {
-        if (!captured_ || !target.accumulate) return;
-        Buffer& sum = captured_->gradient_sum;
-        sum = queue_.pool().take(weights_.size * bytesOf(Storage::Float));
-        queue_.device().copy(sum.template as<void>(), target.column + weights_.first, sum.bytes(), queue_.stream());
-    }
-    /// Call it afterwards.
-    void endWeights(GradientSum::Target target) {
-        place().show(CheckedTensor::WeightGradient, target.column + weights_.first, weights_.size);
-    }
+    [[nodiscard]] GradientSum::Target target() const { return sums_to_.target; }
 
     void end() {
+        if (!weights_.empty()) {
+            GradientSum::RangeTarget to = std::exchange(sums_to_, {});
+            place().show(CheckedTensor::WeightGradient, to.target.column + weights_.first, weights_.size,
+                         std::move(to.after.memory));
+        }
         if (watch_ != nullptr) watch_->end(std::move(captured_));
     }
 
 private:
     ComputeQueue& queue_;
     LayerWatch* watch_;
-    FlatRun weights_;
+    FlatRun weights_; ///< empty unless their gradient is computed
+    GradientSum::RangeTarget sums_to_{};
     std::unique_ptr<CapturedGptLayer<T>> captured_;
     std::optional<GroupSums> sums_;
 };
@@ -426,7 +437,7 @@ private:
 template <class T>
 Buffer GptStage<T>::forwardEmbedding(Piece piece, const SavedActivations& saved) {
     Watched watched(*this, piece, LayerPart::Forward, Layer::Embedding);
-    if (auto* const captured = watched.captured()) captured->tokens = queue_->copyOf(saved.tokens);
+    if (auto* const captured = watched.captured()) captured->tokens = saved.tokens.share();
     Buffer output = embedding(watched.place()).forward(saved.tokens, rowsOf(piece));
     watched.end();
     return output;
@@ -437,9 +448,9 @@ Buffer GptStage<T>::forwardBlock(Piece piece, std::size_t i, Buffer input, Saved
     const auto earlier = earlierSlices(piece, i);
     Watched watched(*this, piece, LayerPart::Forward, Layer::Block, i);
     if (auto* const captured = watched.captured()) {
-        captured->input = queue_->copyOf(input);
+        captured->input = input.share();
         for (const auto* const slice : earlier)
-            captured->earlier.push_back(CapturedGptLayer<T>::copyOfSlice(*slice, *queue_));
+            captured->earlier.push_back(CapturedGptLayer<T>::shareOfSlice(*slice));
     }
     Buffer output = block(i, watched.place()).forward(std::move(input), tokens(piece), earlier, saved.blocks[i]);
     watched.end();
@@ -450,11 +461,11 @@ template <class T>
 void GptStage<T>::forwardHead(Piece piece, Buffer input, SavedActivations& saved) {
     Watched watched(*this, piece, LayerPart::Forward, Layer::Head);
     const std::size_t number = numberOf(piece);
-    head(watched.place()).forward(input, saved.targets, rowsOf(piece), saved.head, losses_.as<double>() + number);
+    head(watched.place()).forward(input, saved.targets, rowsOf(piece), saved.head, losses_, number);
     has_loss_[number] = true;
     if (auto* const captured = watched.captured()) {
         captured->input = std::move(input);
-        captured->targets = queue_->copyOf(saved.targets);
+        captured->targets = saved.targets.share();
     }
     watched.end();
 }
@@ -465,8 +476,8 @@ Buffer GptStage<T>::backwardHead(Piece piece, SavedActivations& saved) {
     Buffer grad = head(watched.place()).backwardInput(saved.head, saved.head.normalised_grad, rowsOf(piece));
     Normalised& normalised = saved.head.normalised;
     if (auto* const captured = watched.captured()) {
-        captured->head.logits_grad = queue_->copyOf(saved.head.logits_grad);
-        captured->head.normalised.values = queue_->copyOf(normalised.values);
+        captured->head.logits_grad = saved.head.logits_grad.share();
+        captured->head.normalised.values = normalised.values.share();
         captured->head.normalised.inverse_deviations = std::move(normalised.inverse_deviations);
     }
     normalised.inverse_deviations = Buffer();
@@ -479,10 +490,10 @@ Buffer GptStage<T>::backwardBlock(Piece piece, std::size_t i, Buffer grad, Saved
     const auto earlier = earlierSlices(piece, i);
     Watched watched(*this, piece, LayerPart::InputGradient, Layer::Block, i);
     if (auto* const captured = watched.captured()) {
-        captured->input = queue_->copyOf(grad);
-        captured->saved = CapturedGptLayer<T>::copyForBackward(saved.blocks[i], *queue_);
+        captured->input = grad.share();
+        captured->saved = CapturedGptLayer<T>::shareForBackward(saved.blocks[i]);
         for (const auto* const slice : earlier)
-            captured->earlier.push_back(CapturedGptLayer<T>::copyOfSlice(*slice, *queue_));
+            captured->earlier.push_back(CapturedGptLayer<T>::shareOfSlice(*slice));
     }
     for (const auto* const slice : earlier)
         saved_bytes_ -= slice->later_grad.bytes();
@@ -496,41 +507,35 @@ Buffer GptStage<T>::backwardBlock(Piece piece, std::size_t i, Buffer grad, Saved
 template <class T>
 Buffer GptStage<T>::backwardEmbedding(Piece piece, Buffer grad) {
     Watched watched(*this, piece, LayerPart::InputGradient, Layer::Embedding);
-    if (auto* const captured = watched.captured()) captured->input = queue_->copyOf(grad);
+    if (auto* const captured = watched.captured()) captured->input = watched.unchanged(grad);
     watched.place().template show<T>(CheckedTensor::InputGradient, grad);
     watched.end();
     return grad;
 }
 
 template <class T>
-void GptStage<T>::weightsOfEmbedding(Piece piece, SavedActivations& saved, GradientSum::Target target) {
+void GptStage<T>::weightsOfEmbedding(Piece piece, SavedActivations& saved) {
     Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Embedding);
-    watched.beginWeights(target);
-    embedding(watched.place()).backwardWeight(saved.tokens, saved.embedding_grad, rowsOf(piece), target);
-    watched.endWeights(target);
+    embedding(watched.place()).backwardWeight(saved.tokens, saved.embedding_grad, rowsOf(piece), watched.target());
     if (auto* const captured = watched.captured()) {
-        captured->tokens = queue_->copyOf(saved.tokens);
+        captured->tokens = saved.tokens.share();
         captured->input = std::move(saved.embedding_grad);
     }
     watched.end();
 }
 
 template <class T>
-void GptStage<T>::weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved, GradientSum::Target target) {
+void GptStage<T>::weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved) {
     Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Block, i);
-    watched.beginWeights(target);
-    block(i, watched.place()).backwardWeight(saved.blocks[i], tokens(piece), target);
-    watched.endWeights(target);
+    block(i, watched.place()).backwardWeight(saved.blocks[i], tokens(piece), watched.target());
     if (auto* const captured = watched.captured()) captured->saved = std::move(saved.blocks[i]);
     watched.end();
 }
 
 template <class T>
-void GptStage<T>::weightsOfHead(Piece piece, SavedActivations& saved, GradientSum::Target target) {
+void GptStage<T>::weightsOfHead(Piece piece, SavedActivations& saved) {
     Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Head);
-    watched.beginWeights(target);
-    head(watched.place()).backwardWeight(saved.head, rowsOf(piece), target);
-    watched.endWeights(target);
+    head(watched.place()).backwardWeight(saved.head, rowsOf(piece), watched.target());
     if (auto* const captured = watched.captured()) captured->head = std::move(saved.head);
     watched.end();
 }
@@ -538,10 +543,10 @@ void GptStage<T>::weightsOfHead(Piece piece, SavedActivations& saved, GradientSu
 template <class T>
 void GptStage<T>::showWeights(int layer, LayerProbe& probe) {
     const ParameterView<T> parameters = parametersOf(layer);
-    const FlatRun run = runOf(parameters.parts.front(), parameters.parts.back());
+    const FlatRun run = runOf(parameters.parts);
     const LayerPlace place{*queue_, queue_->current(), nullptr, &probe};
-    place.show(CheckedTensor::Weights, parameters.exact + run.first, run.size);
-    if (parameters_.hasRounded()) place.show(CheckedTensor::Weights, parameters.rounded + run.first, run.size);
+    place.show(CheckedTensor::Weights, parameters.exact + run.first, run.size, nullptr);
+    if (parameters_.hasRounded()) place.show(CheckedTensor::Weights, parameters.rounded + run.first, run.size, nullptr);
 }
 
 template <class T>

@@ -115,9 +115,9 @@ private:
     [[nodiscard]] Buffer backwardHead(Piece piece, SavedActivations& saved);
     [[nodiscard]] Buffer backwardBlock(Piece piece, std::size_t i, Buffer grad, SavedActivations& saved);
     [[nodiscard]] Buffer backwardEmbedding(Piece piece, Buffer grad);
-    void weightsOfEmbedding(Piece piece, SavedActivations& saved, GradientSum::Target target);
-    void weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved, GradientSum::Target target);
-    void weightsOfHead(Piece piece, SavedActivations& saved, GradientSum::Target target);
+    void weightsOfEmbedding(Piece piece, SavedActivations& saved);
+    void weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved);
+    void weightsOfHead(Piece piece, SavedActivations& saved);
     /// Keeps what W would compute with the weights.
     void keepScaled(Piece piece, SavedActivations& saved);
     [[nodiscard]] std::size_t numberOf(Piece piece) const;

@@ -71,11 +71,11 @@ void KnownComputation<T>::compute(CheckedTensor tensor, const LayerPlace& place)
         gemm.a = {input_.as<void>(), gemm.rows, 0, false};
         gemm.b = {weight_.as<void>(), gemm.inner, 0, false};
         gemm.result = {answer.as<void>(), gemm.rows, 0, false};
-        gemm.accumulate = true;
+        gemm.added = gemm.result.data;
         on.device().multiply(gemm, on.stream());
     } else if (tensor == CheckedTensor::Sums) {
         answer = on.pool().take(kInner * bytesOf(Storage::Float));
-        on.launch(BiasGradientKernel<T>{answer.as<float>(), rows_.as<T>(), kRows, kInner, false});
+        on.launch(BiasGradientKernel<T>{answer.as<float>(), rows_.as<T>(), kRows, kInner, nullptr});
     } else {
         answer = on.copyOf(exact_);
     }

@@ -31,6 +31,8 @@ class LayerProbe {
 public:
     virtual ~LayerProbe() = default;
     virtual void touch(CheckedTensor tensor, LiveTensor& values) = 0;
+    /// True if touch() may change the current part's values, which must then be complete before others are computed.
+    [[nodiscard]] virtual bool changes() const { return true; }
     /// For a tensor on the host.
     void touch(CheckedTensor tensor, float* values, std::int64_t count) {
         HostTensor live(values, count);
@@ -64,6 +66,10 @@ public:
     /// Called before a part of a layer is computed; touch() follows for each tensor. Returns true if the part must be
     /// captured.
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
+    /// True if the tensors of the part that has begun must be passed to touch().
+    [[nodiscard]] virtual bool watches() const { return true; }
+    /// True if a gradient of this layer's weights will be captured in the current step.
+    [[nodiscard]] virtual bool keepsWeightGradient(int /*layer*/) const { return false; }
     /// Called after the part has been computed; `kept` is null unless it was requested.
     virtual void end(std::unique_ptr<ReexecutableLayer> kept) = 0;
 };

@@ -36,6 +36,7 @@ template <class T>
 void Layers<T>::applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const {
     Gemm gemm = forward(part, input, tokens);
     if (summed(part, PartLayout::Cut::Rows)) {
+        if (output.shared()) output = queue().copyOf(output);
         Buffer own = take<float>(tokens * columns(part));
         gemm.result.data = own.as<void>();
         gemm.out = Storage::Float;
@@ -46,9 +47,11 @@ void Layers<T>::applyOnto(Buffer& output, std::size_t part, const Buffer& input,
             AddWithBiasKernel<T>{output.as<T>(), sum.as<float>(), parameters_.bias(part), tokens, columns(part)});
         return;
     }
-    gemm.result.data = output.as<void>();
-    gemm.accumulate = true;
+    gemm.added = output.as<void>();
+    Buffer sum = output.shared() ? take(tokens * columns(part)) : std::move(output);
+    gemm.result.data = sum.as<void>();
     queue().device().multiply(gemm, queue().stream());
+    output = std::move(sum);
 }
 
 template <class T>
@@ -107,10 +110,10 @@ void Layers<T>::weightGradient(std::size_t part, const Buffer& input, const Buff
     gemm.a = {input.as<void>(), flat.rows, 0, false};
     gemm.b = {output_grad.as<void>(), flat.columns, 0, true};
     gemm.result = {target.column + flat.weight, flat.rows, 0, false};
-    gemm.accumulate = target.accumulate;
+    gemm.added = target.beforeAt(flat.weight);
     queue().device().multiply(gemm, queue().stream());
-    queue().launch(
-        BiasGradientKernel<T>{target.column + flat.bias, output_grad.as<T>(), tokens, flat.columns, target.accumulate});
+    queue().launch(BiasGradientKernel<T>{target.column + flat.bias, output_grad.as<T>(), tokens, flat.columns,
+                                         target.beforeAt(flat.bias)});
 }
 
 template <class T>
@@ -134,7 +137,7 @@ typename Layers<T>::NormalisedInput Layers<T>::normaliseAndScale(std::size_t par
                                                                  std::int64_t tokens) const {
     const std::int64_t width = parameters_.part(part).columns;
     NormalisedInput result;
-    if (place_.probe != nullptr) {
+    if (place_.probe != nullptr && place_.probe->changes()) {
         result.normalised = normalise(input, tokens, width);
         show(result.normalised);
         result.scaled = scaled(part, result.normalised, tokens);
@@ -150,6 +153,7 @@ typename Layers<T>::NormalisedInput Layers<T>::normaliseAndScale(std::size_t par
     kernel.gain = parameters_.weight(part);
     kernel.bias = parameters_.bias(part);
     queue().launch(kernel);
+    show(result.normalised);
     return result;
 }
 
@@ -179,7 +183,7 @@ void Layers<T>::normWeightGradient(std::size_t part, const Normalised& normalise
     const FlatPart& flat = parameters_.part(part);
     queue().launch(NormWeightGradientKernel<T>{target.column + flat.weight, target.column + flat.bias,
                                                normalised.values.as<T>(), output_grad.as<T>(), tokens, flat.columns,
-                                               target.accumulate});
+                                               target.beforeAt(flat.weight), target.beforeAt(flat.bias)});
 }
 
 template <class T>

@@ -6,7 +6,9 @@
 #include "runtime/model/parameters.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -48,16 +50,18 @@ struct LayerPlace {
     PartSums* sums = nullptr;    ///< connects the ranks that share the stage; null if the stage is not shared
     LayerProbe* probe = nullptr; ///< receives the results; null = none
 
+    /// Passes values of type U to the probe; `memory` as in ComputeQueue::live().
     template <class U>
-    void show(CheckedTensor tensor, U* values, std::int64_t count) const {
+    void show(CheckedTensor tensor, U* values, std::int64_t count, std::shared_ptr<const Buffer> memory) const {
         if (probe == nullptr || count == 0) return;
         constexpr Storage kStored = sizeof(U) == sizeof(float) ? Storage::Float : Storage::Bf16;
-        probe->touch(tensor, *rank.live(on, values, count, kStored));
+        probe->touch(tensor, *rank.live(on, values, count, kStored, std::move(memory)));
     }
-    /// Passes values of type U to the probe.
     template <class U>
     void show(CheckedTensor tensor, const Buffer& values) const {
-        show(tensor, values.as<U>(), values.bytes() / static_cast<std::int64_t>(sizeof(U)));
+        if (probe == nullptr) return;
+        show(tensor, values.as<U>(), values.bytes() / static_cast<std::int64_t>(sizeof(U)),
+             std::make_shared<const Buffer>(values.share()));
     }
 };
 
@@ -97,7 +101,7 @@ public:
     // sum. The same is true of the input gradient if the rank holds only some columns. In these cases applyOnto() and
     // inputGradient() sum over the ranks, in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;
-    /// Adds the result to `output`.
+    /// Adds the result to `output`; if `output` is shared, the sum is in new memory.
     void applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const;
     /// Like apply(), but with a result in float for any T.
     [[nodiscard]] Buffer applyExactly(std::size_t part, const Buffer& input, std::int64_t tokens) const;
@@ -115,7 +119,7 @@ public:
         Buffer scaled;
     };
     /// Normalises the input and applies a part's gain and bias; passes the normalised values to the probe. Uses one
-    /// pass, unless an observer may change the values.
+    /// pass, unless the probe may change the values.
     [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <stdexcept>
 
 namespace bubblescope::runtime {
 
@@ -30,15 +31,22 @@ ShownTensor HostTensor::show(CheckedTensor tensor, bool with_values) {
     return shown;
 }
 
+void DeviceSnapshot::queueDigest() const {
+    if (digest_) return;
+    WorkQueue& on = queue_->current();
+    digest_ = queue_->digests().next(values_.bytes, on);
+    runtime::queueDigest(on, digest_->at(), values_.data, values_.bytes);
+}
+
 std::vector<float> DeviceSnapshot::values() const {
-    std::vector<float> values(static_cast<std::size_t>(values_.bytes() / bytesOf(storage_)));
+    std::vector<float> values(static_cast<std::size_t>(bytes() / bytesOf(values_.storage)));
     if (values.empty()) return values;
-    if (storage_ == Storage::Float) {
-        queue_->device().copyOut(values.data(), values_.as<void>(), values_.bytes(), queue_->stream());
+    if (values_.storage == Storage::Float) {
+        queue_->device().copyOut(values.data(), values_.data, values_.bytes, queue_->stream());
         return values;
     }
     std::vector<Bf16> rounded(values.size());
-    queue_->device().copyOut(rounded.data(), values_.as<void>(), values_.bytes(), queue_->stream());
+    queue_->device().copyOut(rounded.data(), values_.data, values_.bytes, queue_->stream());
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = load(rounded[i]);
     return values;
@@ -63,15 +71,21 @@ void DeviceTensor::disturb(std::uint64_t chance) {
 ShownTensor DeviceTensor::show(CheckedTensor tensor, bool with_values) {
     const std::int64_t bytes = count_ * bytesOf(storage_);
     DeviceDigest digest = rank_.digests().next(bytes, on_);
-    Buffer values;
-    if (with_values) values = on_.pool().take(bytes);
-    queueDigest(on_, digest.at(), data_, bytes, values.as<void>());
+    queueDigest(on_, digest.at(), data_, bytes);
+    return shown(tensor, std::move(digest), {data_, bytes, storage_, with_values ? memory_ : nullptr});
+}
+
+ShownTensor DeviceTensor::keep(CheckedTensor tensor) {
+    if (!memory_) throw std::logic_error("a tensor without an owner cannot be kept");
+    return shown(tensor, std::nullopt, {data_, count_ * bytesOf(storage_), storage_, memory_});
+}
+
+ShownTensor DeviceTensor::shown(CheckedTensor tensor, std::optional<DeviceDigest> digest, DeviceValues values) const {
     ShownTensor shown;
     shown.tensor = tensor;
     shown.type = storage_ == Storage::Float ? ElementType::Float32 : ElementType::BFloat16;
     shown.count = count_;
-    shown.late =
-        std::make_shared<DeviceSnapshot>(rank_.shared_from_this(), std::move(digest), std::move(values), storage_);
+    shown.late = std::make_shared<DeviceSnapshot>(rank_.shared_from_this(), std::move(digest), std::move(values));
     return shown;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,26 +14,39 @@ namespace bubblescope::runtime {
 
 class ComputeQueue;
 
+/// Values in a device's memory. They do not change while an owner of the memory exists.
+struct DeviceValues {
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+    Storage storage = Storage::Float;
+    std::shared_ptr<const Buffer> memory; ///< contains the values; null = they may change
+};
+
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
 /// device may not have computed the digest and values yet. Used by the thread of the rank that requested the snapshot.
 class DeviceSnapshot {
 public:
-    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
-        : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)), storage_(storage) {}
+    /// Without a digest, the values must have an owner; see queueDigest().
+    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, std::optional<DeviceDigest> digest, DeviceValues values)
+        : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)) {}
 
+    /// Queues the computation of the digest on the rank's current queue, unless this was done before.
+    void queueDigest() const;
     /// Waits for the device.
-    [[nodiscard]] std::uint64_t digest() const { return digest_.value(); }
+    [[nodiscard]] std::uint64_t digest() const {
+        queueDigest();
+        return digest_->value();
+    }
     /// Empty if only the digest was requested. Waits for the device.
     [[nodiscard]] std::vector<float> values() const;
     /// Size of the device memory that holds the values.
-    [[nodiscard]] std::int64_t bytes() const { return values_.bytes(); }
-    [[nodiscard]] const DeviceDigest& slot() const { return digest_; }
+    [[nodiscard]] std::int64_t bytes() const { return values_.memory ? values_.bytes : 0; }
+    [[nodiscard]] const DeviceDigest& slot() const { return digest_.value(); }
 
 private:
     std::shared_ptr<ComputeQueue> queue_; // must outlive the members below
-    DeviceDigest digest_;
-    Buffer values_;
-    Storage storage_;
+    mutable std::optional<DeviceDigest> digest_;
+    DeviceValues values_;
 };
 
 /// A snapshot of a tensor at the time of LiveTensor::show().
@@ -71,6 +85,9 @@ public:
     virtual void disturb(std::uint64_t chance) = 0;
     /// Records the tensor's digest, and its values if requested.
     [[nodiscard]] virtual ShownTensor show(CheckedTensor tensor, bool with_values) = 0;
+    /// Records the tensor with its values. On a device this queues no work: the snapshot owns the memory, too, and its
+    /// digest is computed when it is needed.
+    [[nodiscard]] virtual ShownTensor keep(CheckedTensor tensor) { return show(tensor, true); }
 };
 
 /// A tensor on the host.
@@ -88,22 +105,29 @@ private:
 };
 
 /// Numbers in the memory of a rank's device. Operations on the numbers are queued on `on`, which is the rank's stream
-/// or its check stream.
+/// or its check stream. Values without an owner cannot be kept: a snapshot of
+/// them has only the digest.
 class DeviceTensor final : public LiveTensor {
 public:
-    DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)
-        : rank_(rank), on_(on), data_(data), count_(count), storage_(storage) {}
+    DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage,
+                 std::shared_ptr<const Buffer> memory)
+        : rank_(rank), on_(on), data_(data), count_(count), storage_(storage), memory_(std::move(memory)) {}
     [[nodiscard]] std::int64_t count() const override { return count_; }
     void flip(std::int64_t element, std::int64_t bit) override;
     void disturb(std::uint64_t chance) override;
     [[nodiscard]] ShownTensor show(CheckedTensor tensor, bool with_values) override;
+    [[nodiscard]] ShownTensor keep(CheckedTensor tensor) override;
 
 private:
+    [[nodiscard]] ShownTensor shown(CheckedTensor tensor, std::optional<DeviceDigest> digest,
+                                    DeviceValues values) const;
+
     ComputeQueue& rank_;
     WorkQueue& on_;
     void* data_;
     std::int64_t count_;
     Storage storage_;
+    std::shared_ptr<const Buffer> memory_;
 };
 
 } // namespace bubblescope::runtime

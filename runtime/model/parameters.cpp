@@ -46,8 +46,25 @@ FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int
     return flat;
 }
 
-FlatRun runOf(const FlatPart& first, const FlatPart& last) {
-    return {first.weight, last.bias + last.bias_size - first.weight};
+FlatRun runOf(std::span<const FlatPart> parts) {
+    const FlatPart& last = parts.back();
+    return {parts.front().weight, last.bias + last.bias_size - parts.front().weight};
+}
+
+void zeroGaps(WorkQueue& on, std::span<const FlatPart> parts, float* column) {
+    std::int64_t end = parts.front().weight;
+    const auto clearTo = [&](std::int64_t begin) {
+        if (begin > end) on.device().zero(column + end, (begin - end) * bytesOf(Storage::Float), on.stream());
+    };
+    for (const FlatPart& part : parts) {
+        clearTo(part.weight);
+        end = part.weight + part.weightSize();
+        if (part.bias_size == 0) continue;
+        clearTo(part.bias);
+        end = part.bias + part.bias_size;
+    }
+    const FlatRun run = runOf(parts);
+    clearTo(run.first + run.size);
 }
 
 template <class T>
@@ -220,17 +237,62 @@ Buffer GradientSum::room() {
     return queue_.traits().alignment > 1 ? zeros() : queue_.pool().take(size_ * bytesOf(Storage::Float));
 }
 
-GradientSum::Target GradientSum::begin(Piece piece) {
+void GradientSum::begin(Piece piece) {
+    current_early_ = nullptr;
     if (isNext(piece) && !queue_.traits().separate_gradients) {
         if (next_ == begin_) sum_ = room();
-        return {sum_.as<float>(), next_ > begin_};
+        return;
     }
-    Buffer& early = early_[piece];
-    early = room();
-    return {early.as<float>(), false};
+    current_early_ = &(early_[piece] = room());
+}
+
+std::shared_ptr<const Buffer> GradientSum::roomFor(std::span<const FlatPart> layer) const {
+    const FlatRun run = runOf(layer);
+    Buffer memory = queue_.pool().take(run.size * bytesOf(Storage::Float));
+    zeroGaps(queue_, layer, memory.as<float>() - run.first);
+    return std::make_shared<const Buffer>(std::move(memory));
+}
+
+GradientSum::Kept GradientSum::now(std::int64_t first, Range& range) {
+    if (range.apart) return {range.apart, range.apart->as<float>()};
+    if (!range.home) range.home = std::make_shared<const Buffer>(sum_.share());
+    return {range.home, sum_.as<float>() + first};
+}
+
+GradientSum::RangeTarget GradientSum::target(std::span<const FlatPart> layer, Use use) {
+    const FlatRun run = runOf(layer);
+    const bool keeps = use == Use::IsKept;
+    if (current_early_ != nullptr) {
+        float* const column = current_early_->as<float>();
+        if (!keeps || queue_.traits().separate_gradients) return {{column, nullptr}, {}, {}};
+        return {{column, nullptr}, {}, {std::make_shared<const Buffer>(current_early_->share()), column + run.first}};
+    }
+    const bool starts = next_ == begin_;
+    const bool ends = next_ + 1 == ends_[taken_];
+    if (!ranges_.contains(run.first) && (use == Use::Adds || (starts && ends && !keeps))) {
+        float* const column = sum_.as<float>();
+        return {{column, starts ? nullptr : column}, {}, {}};
+    }
+    Range& range = ranges_[run.first];
+    range.size = run.size;
+    const Kept before = starts ? Kept{} : now(run.first, range);
+    // `before` is an owner itself.
+    const bool in_place = !starts && !keeps && before.memory.use_count() == 2;
+    if (!in_place) {
+        const bool home_is_free = !range.home || (starts || range.apart ? !Range::kept(range.home) : false);
+        if (home_is_free && (ends || (!starts && !keeps))) {
+            range.apart = nullptr;
+            range.home = nullptr;
+        } else {
+            range.apart = roomFor(layer);
+        }
+    }
+    const Kept after = now(run.first, range);
+    return {{after.values - run.first, starts ? nullptr : before.values - run.first}, before, after};
 }
 
 void GradientSum::end(Piece piece) {
+    current_early_ = nullptr;
     if (!isNext(piece)) return;
     if (!queue_.traits().separate_gradients) ++next_; // it is already included in the sum
     while (next_ < order_.size()) {
@@ -243,15 +305,41 @@ void GradientSum::end(Piece piece) {
 
 void GradientSum::add(Buffer next) {
     if (next_++ == begin_) {
-        sum_ = std::move(next);
-    } else {
-        queue_.launch(AddKernel{sum_.as<float>(), next.as<float>(), size_});
+        sum_ = next.shared() ? queue_.copyOf(next) : std::move(next);
+        return;
     }
+    std::int64_t done = 0;
+    for (auto& [first, range] : ranges_) {
+        const Kept before = now(first, range);
+        if (before.memory.use_count() > 2) {
+            Buffer copy = queue_.pool().take(range.size * bytesOf(Storage::Float));
+            queue_.device().copy(copy.as<void>(), before.values, copy.bytes(), queue_.stream());
+            range.apart = std::make_shared<const Buffer>(std::move(copy));
+        }
+        if (!range.apart) continue;
+        addTo(done, first - done, next);
+        queue_.launch(AddKernel{range.apart->as<float>(), next.as<float>() + first, range.size});
+        done = first + range.size;
+    }
+    addTo(done, size_ - done, next);
+}
+
+void GradientSum::addTo(std::int64_t first, std::int64_t size, const Buffer& next) {
+    if (size > 0) queue_.launch(AddKernel{sum_.as<float>() + first, next.as<float>() + first, size});
 }
 
 Buffer GradientSum::take() {
     if (next_ != ends_[taken_] || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
     if (order_.empty()) sum_ = zeros(); // no micro-batch passes through this stage
+    for (auto& [first, range] : ranges_)
+        range.home = nullptr;
+    if (sum_.shared()) sum_ = queue_.copyOf(sum_); // the caller may change it
+    for (const auto& [first, range] : ranges_) {
+        if (range.apart)
+            queue_.device().copy(sum_.as<float>() + first, range.apart->as<void>(), range.apart->bytes(),
+                                 queue_.stream());
+    }
+    ranges_.clear();
     taken_ = (taken_ + 1) % ends_.size();
     if (taken_ == 0) next_ = 0;
     begin_ = next_;
@@ -262,6 +350,8 @@ std::int64_t GradientSum::bytes() const {
     std::int64_t sum = sum_.bytes();
     for (const auto& [piece, column] : early_)
         sum += column.bytes();
+    for (const auto& [first, range] : ranges_)
+        sum += range.apart ? range.apart->bytes() : 0;
     return sum;
 }
 

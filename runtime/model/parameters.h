@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -134,8 +135,12 @@ private:
 struct FlatRun {
     std::int64_t first = 0;
     std::int64_t size = 0;
+
+    [[nodiscard]] bool empty() const { return size == 0; }
 };
-[[nodiscard]] FlatRun runOf(const FlatPart& first, const FlatPart& last);
+[[nodiscard]] FlatRun runOf(std::span<const FlatPart> parts);
+/// Clears the values between consecutive parameters in a column of this layout.
+void zeroGaps(WorkQueue& on, std::span<const FlatPart> parts, float* column);
 
 /// Sums the gradients of a step's pieces in the order of DataPlan, regardless of the order in which they are computed.
 /// Otherwise results would differ between schedules, because float sums depend on the order. The kernels that compute
@@ -149,13 +154,37 @@ public:
         if (ends_.empty()) ends_.push_back(order_.size());
     }
 
+    /// The target of a gradient. Both columns have the layout of the stage's column, but only the requested range is
+    /// valid.
     struct Target {
         float* column;
-        bool accumulate; ///< true to add to the previous content
+        const float* before; ///< the sum to add to; may be `column`; null = none
+
+        [[nodiscard]] const float* beforeAt(std::int64_t place) const {
+            return before == nullptr ? nullptr : before + place;
+        }
     };
-    /// The target of the piece's gradient. Call end() with the same piece afterwards.
-    [[nodiscard]] Target begin(Piece piece);
+    /// Sums of a range. While others own `memory`, the sums do not change before the next take().
+    struct Kept {
+        std::shared_ptr<const Buffer> memory; ///< null = no sums
+        float* values = nullptr;              ///< of the range
+    };
+    /// The use of a range's gradient by checks of the current step.
+    enum class Use : std::uint8_t { Adds, IsKeptLater, IsKept };
+    struct RangeTarget {
+        Target target;
+        Kept before; ///< these two only if the gradient is kept
+        Kept after;
+    };
+
+    /// Call begin() before and end() after the piece's gradient is computed.
+    void begin(Piece piece);
     void end(Piece piece);
+    /// The target of the current piece's gradient of a layer, which has these parameters. Use::IsKept adds the gradient
+    /// into other memory, so that the sums before and after it can be compared later; this costs neither copies nor
+    /// launches, as long as a range is kept once per step, the range's first call says Use::IsKeptLater, and the sums
+    /// are released before the next piece but one.
+    [[nodiscard]] RangeTarget target(std::span<const FlatPart> layer, Use use);
 
     /// Returns the sum over the pieces up to the next end, all of which must have been added, and starts over.
     [[nodiscard]] Buffer take();
@@ -170,6 +199,18 @@ private:
     [[nodiscard]] Buffer room();
     void add(Buffer next);
 
+    /// The sums of a range that were in memory of their own.
+    struct Range {
+        std::int64_t size = 0;
+        std::shared_ptr<const Buffer> home;  ///< the column, while others own the range; null = nobody does
+        std::shared_ptr<const Buffer> apart; ///< where the sums are; null = in the column
+        [[nodiscard]] static bool kept(const std::shared_ptr<const Buffer>& memory) { return memory.use_count() > 1; }
+    };
+    [[nodiscard]] Kept now(std::int64_t first, Range& range);
+    /// Memory for a range, in which only the parameters are undefined.
+    [[nodiscard]] std::shared_ptr<const Buffer> roomFor(std::span<const FlatPart> layer) const;
+    void addTo(std::int64_t first, std::int64_t size, const Buffer& next);
+
     ComputeQueue& queue_;
     std::vector<Piece> order_;
     std::vector<std::size_t> ends_;
@@ -178,7 +219,9 @@ private:
     std::size_t begin_ = 0; ///< of the current sum
     std::size_t taken_ = 0; ///< sums in this step
     Buffer sum_;
+    std::map<std::int64_t, Range> ranges_; ///< by first value
     std::map<Piece, Buffer> early_;
+    Buffer* current_early_ = nullptr; ///< the current piece's gradient if it must wait; null = it is added to the sum
 };
 
 } // namespace bubblescope::runtime

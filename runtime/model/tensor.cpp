@@ -38,7 +38,7 @@ HostMatrix DeviceArray::toHost() const {
 }
 
 std::unique_ptr<LiveTensor> DeviceArray::live() {
-    return queue_->live(*queue_, buffer_.as<void>(), rows_ * cols_, storage_);
+    return queue_->live(*queue_, buffer_.as<void>(), rows_ * cols_, storage_, nullptr);
 }
 
 } // namespace bubblescope::runtime

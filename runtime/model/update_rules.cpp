@@ -41,7 +41,7 @@ public:
         gemm.a = gemm.b = {gram, shorter_, 0, false};
         gemm.result = {polynomial, shorter_, 0, false};
         gemm.scale = kC;
-        gemm.accumulate = true;
+        gemm.added = gemm.result.data;
         queue_.device().multiply(gemm, queue_.stream());
         applyPolynomial();
         const float* const next = next_.as<float>();

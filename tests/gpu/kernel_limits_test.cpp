@@ -56,7 +56,7 @@ TYPED_TEST(KernelLimits, WhereArraysBeginChangesNoBits) {
                                                        inverse.as<float>(), gain.as<float>() + begin, kTokens, width});
             this->queue_->launch(NormWeightGradientKernel<T>{gain_grad.as<float>(), bias_grad.as<float>(),
                                                              values.as<T>() + begin, grad.as<T>() + begin, kTokens,
-                                                             width, true});
+                                                             width, gain_grad.as<float>(), bias_grad.as<float>()});
             std::vector<float> results;
             for (const Buffer* const made : {&values, &output, &scaled, &input_grad}) {
                 const std::vector<T> all = this->device_.template get<T>(*made);

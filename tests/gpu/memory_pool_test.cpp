@@ -87,6 +87,68 @@ TEST_F(Pool, WhatAnotherStreamUsedLastIsOverwrittenOnlyAfterIt) {
     }
 }
 
+TEST_F(Pool, KeepsSharedMemoryUntilTheLastOwnerIsGone) {
+    Buffer first = pool_->take(1000);
+    void* const data = first.as<void>();
+    EXPECT_FALSE(first.shared());
+    Buffer second = first.share();
+    EXPECT_EQ(second.as<void>(), data);
+    EXPECT_EQ(second.bytes(), 1000);
+    EXPECT_TRUE(first.shared());
+    Buffer third = second.share();
+    first = Buffer();
+    EXPECT_TRUE(third.shared());
+    EXPECT_NE(pool_->take(1000).as<void>(), data);
+    third = Buffer();
+    EXPECT_FALSE(second.shared());
+    EXPECT_GT(pool_->inUse(), 0);
+    second = Buffer();
+    EXPECT_EQ(pool_->inUse(), 0);
+    const Buffer again = pool_->take(1000);
+    const Buffer another = pool_->take(1000);
+    EXPECT_TRUE(again.as<void>() == data || another.as<void>() == data);
+    EXPECT_EQ(device_.allocations(), 2);
+    EXPECT_TRUE(Buffer().share().empty());
+}
+
+// The owner that another stream used may go first: the memory must not be written before that stream has read it.
+TEST_F(Pool, WhatAnOwnerUsedElsewhereIsOverwrittenOnlyAfterIt) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        for (const bool reader_first : {false, true}) {
+            EmulatedDevice device(seed);
+            Accelerator::Stream home = device.makeStream();
+            Accelerator::Stream reader = device.makeStream();
+            Accelerator::Stream other = device.makeStream();
+            MemoryPool pool(device, home, 0);
+            const Buffer results = pool.take(8);
+            device.zero(results.as<void>(), 8, home);
+            Accelerator::Event filled = device.makeEvent(false);
+            {
+                Buffer data = pool.take(4096);
+                device.launch(FillKernel{data.as<float>(), 1024, 1.0F}, home);
+                device.record(filled, home);
+                Buffer kept = data.share();
+                Buffer third = data.share();
+                for (Accelerator::Stream stream : {reader, other})
+                    device.wait(stream, filled);
+                device.copy(results.as<float>(), data.as<float>() + 7, 4, reader);
+                device.copy(results.as<float>() + 1, data.as<float>() + 9, 4, other);
+                (reader_first ? data : kept).usedOn(reader);
+                third.usedOn(other);
+                third = Buffer();
+                data = Buffer();
+            }
+            const Buffer next = pool.take(4096);
+            device.launch(FillKernel{next.as<float>(), 1024, 2.0F}, home);
+            for (Accelerator::Stream stream : {home, reader, other})
+                device.finish(stream);
+            EXPECT_EQ(results.as<float>()[0], 1.0F) << seed;
+            EXPECT_EQ(results.as<float>()[1], 1.0F) << seed;
+            EXPECT_EQ(next.as<float>()[7], 2.0F);
+        }
+    }
+}
+
 TEST_F(Pool, LeavesMemoryThatOthersUseAloneForAWhile) {
     MemoryPool pool(device_, home_, 2);
     std::vector<void*> freed;

@@ -91,12 +91,11 @@ void product(const Gemm& gemm) {
             }
             for (std::int64_t row = 0; row < gemm.rows; ++row) {
                 float sum = sums[static_cast<std::size_t>(row)];
-                Out& to = static_cast<Out*>(
-                    gemm.result.data)[batch * gemm.result.stride + column * gemm.result.leading + row];
+                const std::int64_t at = batch * gemm.result.stride + column * gemm.result.leading + row;
                 sum *= gemm.scale;
-                if (gemm.accumulate) sum += load(to);
+                if (gemm.added != nullptr) sum += load(static_cast<const Out*>(gemm.added)[at]);
                 if (gemm.bias != nullptr) sum += load(static_cast<const Out*>(gemm.bias)[row]);
-                store(to, sum);
+                store(static_cast<Out*>(gemm.result.data)[at], sum);
             }
         }
     }

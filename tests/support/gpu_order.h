@@ -84,8 +84,8 @@ void runInGpuOrder(const Kernel& kernel, TableForm /*form*/) {
             for (std::int64_t row = 0; row < kernel.rows(); ++row) {
                 if (kernel.entryOf(row) == entry) sum += kernel.value(row, column);
             }
-            float& to = kernel.sum(entry, column);
-            to = kernel.accumulate ? to + sum : sum;
+            const std::int64_t place = kernel.place(entry, column);
+            kernel.grad[place] = kernel.before != nullptr ? kernel.before[place] + sum : sum;
         }
     }
 }

@@ -6,14 +6,13 @@
 namespace bubblescope::runtime {
 
 /// Adds the terms of a buffer of any size and alignment to `*to`; digestOf() turns the sum into the digest of
-/// core/aadiff/digest.h. Also copies the buffer if `copy` is not null, so that ops need one kernel instead of three:
-/// digest, total and copy.
+/// core/aadiff/digest.h.
 struct DigestKernel {
     using Form = RowForm;
+    using Varies = void; ///< each digest has a place of its own
     std::uint64_t* to;
     const unsigned char* data;
     std::int64_t bytes;
-    unsigned char* copy; ///< copy of the same size, or nullptr; aligned to kAligned bytes
     static constexpr std::int64_t kWord = 8;
     static constexpr std::int64_t kAligned = 16; ///< bytes that a GPU moves with one instruction
     static constexpr std::int64_t kRun = 4;      ///< words per term of the sum; they are loaded concurrently
@@ -44,7 +43,6 @@ struct DigestKernel {
         const std::int64_t first = (row * kBlock + i) * kRun;
         std::uint64_t run[kRun];
         fetch(run, first);
-        if (copy != nullptr) put(run, first);
         Part sum = 0;
         for (std::int64_t word = 0; word < kRun; ++word) {
             if (first + word < words()) sum += digest::term(static_cast<std::uint64_t>(first + word), run[word]);
@@ -79,18 +77,6 @@ private:
         for (std::int64_t byte = 0, there = bytesOf(i); byte < there; ++byte)
             word |= static_cast<std::uint64_t>(data[i * kWord + byte]) << static_cast<unsigned>(8 * byte);
         return word;
-    }
-    BUBBLESCOPE_PORTABLE void put(const std::uint64_t (&run)[kRun], std::int64_t first) const {
-        if (whole(first)) {
-            memcpy(__builtin_assume_aligned(copy + first * kWord, kAligned), run, sizeof run);
-            return;
-        }
-        for (std::int64_t word = 0; word < kRun; ++word)
-            putAt(first + word, run[word]);
-    }
-    BUBBLESCOPE_PORTABLE void putAt(std::int64_t i, std::uint64_t word) const {
-        for (std::int64_t byte = 0, there = bytesOf(i); byte < there; ++byte)
-            copy[i * kWord + byte] = static_cast<unsigned char>(word >> static_cast<unsigned>(8 * byte));
     }
 };
 

@@ -68,7 +68,7 @@ struct TokenTableGradientKernel {
     std::int64_t count; ///< number of tokens
     std::int64_t width;
     std::int64_t vocabulary;
-    bool accumulate;
+    const float* before; ///< the sum to add to, or nullptr; may be `grad`
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t entries() const { return vocabulary; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
@@ -77,8 +77,8 @@ struct TokenTableGradientKernel {
     [[nodiscard]] BUBBLESCOPE_PORTABLE float value(std::int64_t row, std::int64_t feature) const {
         return load(output_grad[row * width + feature]);
     }
-    [[nodiscard]] BUBBLESCOPE_PORTABLE float& sum(std::int64_t entry, std::int64_t feature) const {
-        return grad[feature * vocabulary + entry];
+    [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t place(std::int64_t entry, std::int64_t feature) const {
+        return feature * vocabulary + entry;
     }
 };
 
@@ -93,7 +93,7 @@ struct PositionTableGradientKernel {
     int sequences;
     int begin;
     int length;
-    bool accumulate;
+    const float* before; ///< the sum to add to, or nullptr; may be `grad`
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return positions; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
@@ -105,8 +105,8 @@ struct PositionTableGradientKernel {
                 sum += load(output_grad[row * width + feature]);
             }
         }
-        float& to = grad[feature * positions + position];
-        to = accumulate ? to + sum : sum;
+        const std::int64_t place = feature * positions + position;
+        grad[place] = before != nullptr ? before[place] + sum : sum;
     }
 };
 

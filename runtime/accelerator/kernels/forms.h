@@ -110,8 +110,9 @@ inline constexpr int kColumnWarpLanes = 16;
 ///   std::int64_t rows() const;
 ///   std::int64_t entryOf(std::int64_t row) const;
 ///   float value(std::int64_t row, std::int64_t column) const;
-///   float& sum(std::int64_t entry, std::int64_t column) const;    the output
-///   bool accumulate;                                              adds to the previous content
+///   std::int64_t place(std::int64_t entry, std::int64_t column) const;    index in the two arrays:
+///   float* grad;                                                          the output
+///   const float* before;                                                  the sums to add to, or nullptr
 struct TableForm {};
 
 } // namespace bubblescope::runtime

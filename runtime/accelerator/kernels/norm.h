@@ -166,7 +166,8 @@ struct NormWeightGradientKernel {
     const T* output_grad;
     std::int64_t tokens;
     std::int64_t width;
-    bool accumulate;
+    const float* gain_before; ///< the sums to add to, or nullptr; may be the outputs
+    const float* bias_before;
 
     struct Part {
         float gain;
@@ -187,8 +188,8 @@ struct NormWeightGradientKernel {
         return {grad * load(normalised[row * width + column]), grad};
     }
     BUBBLESCOPE_PORTABLE void finish(std::int64_t column, Part sum) const {
-        gain_grad[column] = accumulate ? gain_grad[column] + sum.gain : sum.gain;
-        bias_grad[column] = accumulate ? bias_grad[column] + sum.bias : sum.bias;
+        gain_grad[column] = gain_before != nullptr ? gain_before[column] + sum.gain : sum.gain;
+        bias_grad[column] = bias_before != nullptr ? bias_before[column] + sum.bias : sum.bias;
     }
 };
 
@@ -200,7 +201,7 @@ struct BiasGradientKernel {
     const T* output_grad;
     std::int64_t tokens;
     std::int64_t width;
-    bool accumulate;
+    const float* before; ///< the sum to add to, or nullptr; may be `grad`
 
     using Part = float;
 
@@ -216,7 +217,7 @@ struct BiasGradientKernel {
         return load(output_grad[row * width + column]);
     }
     BUBBLESCOPE_PORTABLE void finish(std::int64_t column, Part sum) const {
-        grad[column] = accumulate ? grad[column] + sum : sum;
+        grad[column] = before != nullptr ? before[column] + sum : sum;
     }
 };
 

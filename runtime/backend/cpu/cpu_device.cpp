@@ -3,6 +3,7 @@
 #include "runtime/accelerator/kernels/forms.h"
 #include "runtime/backend/cpu/product.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -112,7 +113,8 @@ template <class Kernel>
 void run(const Kernel& kernel, TableForm /*form*/) {
     const std::int64_t columns = kernel.columns();
     const std::int64_t rows = kernel.rows();
-    if (kernel.accumulate) {
+    if (kernel.before != nullptr) {
+        if (kernel.before != kernel.grad) std::copy_n(kernel.before, kernel.entries() * columns, kernel.grad);
         const auto isFirst = [&](std::int64_t row) {
             for (std::int64_t before = 0; before < row; ++before) {
                 if (kernel.entryOf(before) == kernel.entryOf(row)) return false;
@@ -125,20 +127,20 @@ void run(const Kernel& kernel, TableForm /*form*/) {
                 float sum = 0.0F;
                 for (std::int64_t same = row; same < rows; ++same)
                     sum += kernel.entryOf(same) == kernel.entryOf(row) ? kernel.value(same, column) : 0.0F;
-                kernel.sum(kernel.entryOf(row), column) += sum;
+                kernel.grad[kernel.place(kernel.entryOf(row), column)] += sum;
             }
         }
         return;
     }
     for (std::int64_t column = 0; column < columns; ++column) {
         for (std::int64_t entry = 0; entry < kernel.entries(); ++entry)
-            kernel.sum(entry, column) = 0.0F;
+            kernel.grad[kernel.place(entry, column)] = 0.0F;
     }
     for (std::int64_t row = 0; row < rows; ++row) {
         const std::int64_t entry = kernel.entryOf(row);
         BUBBLESCOPE_INDEPENDENT
         for (std::int64_t column = 0; column < columns; ++column)
-            kernel.sum(entry, column) += kernel.value(row, column);
+            kernel.grad[kernel.place(entry, column)] += kernel.value(row, column);
     }
 }
 

@@ -23,8 +23,8 @@ public:
 
     [[nodiscard]] WorkQueue& checks() override { return *this; }
     [[nodiscard]] WorkQueue& current() override { return *this; }
-    [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& /*on*/, void* data, std::int64_t count,
-                                                   Storage storage) override {
+    [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& /*on*/, void* data, std::int64_t count, Storage storage,
+                                                   std::shared_ptr<const Buffer> /*memory*/) override {
         if (storage != Storage::Float) throw std::logic_error("the CPU supports only fp32");
         return std::make_unique<HostTensor>(static_cast<float*>(data), count);
     }

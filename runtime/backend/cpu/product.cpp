@@ -28,7 +28,7 @@ Factor factor(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64
 
 template <class A, class B>
 void productOf(const Gemm& gemm, const A& a, const B& b, Result& result) {
-    if (gemm.accumulate) {
+    if (gemm.added != nullptr) {
         result.noalias() += gemm.scale * a * b;
     } else if (gemm.scale == 1.0F) {
         result.noalias() = a * b;
@@ -43,6 +43,10 @@ void multiplyFloats(const Gemm& gemm) {
         const Factor b = factor(gemm.b, batch, gemm.inner, gemm.columns);
         Result result(static_cast<float*>(gemm.result.data) + batch * gemm.result.stride, gemm.rows, gemm.columns,
                       Stride(gemm.result.leading));
+        if (gemm.added != nullptr && gemm.added != gemm.result.data) {
+            result = Factor(static_cast<const float*>(gemm.added) + batch * gemm.result.stride, gemm.rows, gemm.columns,
+                            Stride(gemm.result.leading));
+        }
         if (gemm.a.transposed && gemm.b.transposed) {
             productOf(gemm, a.transpose(), b.transpose(), result);
         } else if (gemm.a.transposed) {
@@ -86,16 +90,16 @@ void multiplyRounded(const Gemm& gemm) {
     std::vector<float> sums(static_cast<std::size_t>(gemm.batch * gemm.rows * gemm.columns));
     exact.result = {sums.data(), gemm.rows, gemm.rows * gemm.columns, false};
     exact.bias = nullptr;
-    exact.accumulate = false;
+    exact.added = nullptr;
     multiplyFloats(exact);
     auto sum = sums.begin();
     for (int batch = 0; batch < gemm.batch; ++batch) {
         for (std::int64_t column = 0; column < gemm.columns; ++column) {
-            Bf16* const to =
-                static_cast<Bf16*>(gemm.result.data) + batch * gemm.result.stride + column * gemm.result.leading;
+            const std::int64_t at = batch * gemm.result.stride + column * gemm.result.leading;
+            Bf16* const to = static_cast<Bf16*>(gemm.result.data) + at;
             for (std::int64_t row = 0; row < gemm.rows; ++row) {
                 float value = *sum++;
-                if (gemm.accumulate) value += load(to[row]);
+                if (gemm.added != nullptr) value += load(static_cast<const Bf16*>(gemm.added)[at + row]);
                 if (gemm.bias != nullptr) value += load(static_cast<const Bf16*>(gemm.bias)[row]);
                 store(to[row], value);
             }

@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(kLanes) tableKernel(Kernel kernel, std::int64_
         __syncthreads(); // the next rows write to the same shared memory
     }
     if (!inside) return;
-    float& to = kernel.sum(entry, column);
-    to = kernel.accumulate ? to + sum : sum;
+    const std::int64_t place = kernel.place(entry, column);
+    kernel.grad[place] = kernel.before != nullptr ? kernel.before[place] + sum : sum;
 }
 
 /// Reads another lane's partial sum, of any type.

@@ -206,10 +206,10 @@ void Products::multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStr
     if (!known) known = plan(gemm, key);
     Setup& setup = *known;
     if (gemm.bias != nullptr) setup.useBias(gemm.bias);
-    const float add = gemm.accumulate ? 1.0F : 0.0F;
-    lt_.check(lt_.matmul(handle_, setup.desc, &gemm.scale, gemm.a.data, setup.a, gemm.b.data, setup.b, &add,
-                         gemm.result.data, setup.result, gemm.result.data, setup.result, &setup.algorithm, workspace,
-                         kWorkspace, stream),
+    const float add = gemm.added != nullptr ? 1.0F : 0.0F;
+    const void* const added = gemm.added != nullptr ? gemm.added : gemm.result.data;
+    lt_.check(lt_.matmul(handle_, setup.desc, &gemm.scale, gemm.a.data, setup.a, gemm.b.data, setup.b, &add, added,
+                         setup.result, gemm.result.data, setup.result, &setup.algorithm, workspace, kWorkspace, stream),
               "multiply");
 }
 

@@ -1,0 +1,184 @@
+// The work that checks in bubbles add to the ops of a run, counted by the emulated device.
+
+#include "runtime/checks/layer_result.h"
+#include "runtime/model/gpt_stage.h"
+#include "tests/gpu/checked_device_run.h"
+#include "tests/support/emulated_device.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+/// The work of a run outside of bubbles: on all streams but those of checks.
+class WorkOfOps final : public DeviceObserver {
+public:
+    struct Sum {
+        int count = 0;
+        std::int64_t bytes = 0;
+        friend bool operator==(const Sum&, const Sum&) = default;
+        friend std::ostream& operator<<(std::ostream& to, const Sum& one) {
+            return to << one.count << " with " << one.bytes << " bytes";
+        }
+    };
+
+    [[nodiscard]] std::uint32_t called(Kind /*kind*/, bool /*graph*/) override { return 0; }
+    void ran(const Work& work) override {
+        if (work.priority == Accelerator::Priority::Low) return;
+        const bool of_digests = (work.kind == Kind::Copy && work.bytes == sizeof(std::uint64_t)) ||
+                                (work.kind == Kind::Set && work.bytes == DigestPage::kBytes) ||
+                                std::string_view(work.name) == "DigestKernel";
+        Sum& sum = of_digests ? digests[work.name] : ops[work.name];
+        ++sum.count;
+        sum.bytes += work.bytes;
+    }
+    void idleAt(TimeNs /*now*/) override {}
+
+    std::map<std::string, Sum> ops;
+    std::map<std::string, Sum> digests; ///< of weights and messages
+};
+
+// Inputs are not copied, and the first execution's results are digested in the bubble: until then, both stay in the
+// memory that the op uses anyway.
+TEST(CheckedOps, HaveNoWorkForTheirRepetition) {
+    constexpr int kSteps = 4;
+    for (const char* const name : {"gpipe", "1f1b", "zb-h1"}) {
+        SCOPED_TRACE(name);
+        const Schedule schedule = scheduleOf(name, 4, 8);
+        const auto workOf = [&](bool checks, std::size_t& replays) {
+            DeviceRun made(schedule, Storage::Bf16);
+            made.run.model.width = 128; // without gaps between parameters
+            made.run.model.heads = 4;
+            if (!checks) made.run.aadiff.reset();
+            const auto work = std::make_shared<WorkOfOps>();
+            dynamic_cast<EmulatedDevice&>(*made.device).observer = work;
+            made.train(kSteps);
+            EXPECT_TRUE(made.run.mismatches.empty());
+            replays = made.checks(CheckKind::Replay).size();
+            return work;
+        };
+        std::size_t replays = 0;
+        std::size_t none = 0;
+        const auto checked = workOf(true, replays);
+        const auto plain = workOf(false, none);
+        EXPECT_GT(replays, 4U * kSteps);
+        EXPECT_EQ(none, 0U);
+        // Each step begins with a reading of the device's clock.
+        checked->ops["stamp"].count -= schedule.pp * kSteps;
+        EXPECT_EQ(checked->ops, plain->ops);
+        const int messages = 2 * (schedule.pp - 1) * schedule.microbatches * kSteps;
+        const int layers = 2 * schedule.pp + 2;
+        const int weights = 2 * layers * (kSteps + 1); // exact and rounded ones
+        EXPECT_EQ(checked->digests["DigestKernel"].count, 2 * messages + weights) << "sent and received";
+        EXPECT_EQ(checked->digests["copy"].count, messages);
+    }
+}
+
+/// Captures the parts of one layer in some ops, as a plan does that recurs in each step.
+class RecurringCapture final : public LayerWatch {
+public:
+    [[nodiscard]] bool begin(const LayerCall& call) override { return captures_ = now && call.layer == kLayer; }
+    [[nodiscard]] bool watches() const override { return captures_; }
+    [[nodiscard]] bool changes() const override { return false; }
+    [[nodiscard]] bool keepsWeightGradient(int layer) const override { return captures && layer == kLayer; }
+    using LayerProbe::touch;
+    void touch(CheckedTensor tensor, LiveTensor& values) override { results.push_back(values.keep(tensor)); }
+    void end(std::unique_ptr<ReexecutableLayer> layer) override {
+        if (layer) layers.push_back(std::move(layer));
+    }
+
+    bool captures = false; ///< in some ops of the step
+    bool now = false;      ///< in the current op
+    std::vector<ShownTensor> results;
+    std::vector<std::unique_ptr<ReexecutableLayer>> layers;
+
+private:
+    static constexpr int kLayer = 2; ///< the second block
+    bool captures_ = false;
+};
+
+// The graph of an op is launched again if its calls have the same addresses. Memory that a check keeps moves the memory
+// of later ops, but in the same way in each step with the same checks.
+TEST(CheckedOps, RecurAsGraphsInEachStepWithTheSameChecks) {
+    ModelConfig config;
+    config.width = 32;
+    config.heads = 2;
+    config.sequence = 8;
+    config.layers_per_stage = 2;
+    const auto device = std::make_shared<EmulatedDevice>(1U);
+    const auto queue = makeQueue(device);
+    queue->prepareChecks();
+    RecurringCapture watch;
+    StageTask task{1, 3, {}, 1, 4};
+    for (int piece = 0; piece < 4; ++piece)
+        task.pieces.push_back({Microbatch{piece}});
+    task.watch = &watch;
+    GptStage<Bf16> stage(queue, config, task);
+    const auto tensor = [&] {
+        Buffer values = queue->pool().take(std::int64_t{config.batch} * config.sequence * config.width * 2);
+        device->zero(values.as<void>(), values.bytes(), queue->stream());
+        return queue->give(std::move(values), std::int64_t{config.batch} * config.sequence, config.width,
+                           Storage::Bf16);
+    };
+    const auto op = [&](std::uint64_t key, bool captured, const auto& compute) {
+        Tensor input = tensor();
+        watch.now = watch.captures && captured;
+        queue->beginOp(key + (watch.now ? 10 : 0), std::nullopt, 0);
+        compute(std::move(input));
+        queue->endOp();
+        watch.now = false;
+    };
+    const auto bubble = [&] {
+        static_cast<void>(queue->runCheck(std::nullopt, [&] {
+            for (const ShownTensor& result : watch.results)
+                result.late->queueDigest();
+            for (const auto& layer : watch.layers) {
+                DigestProbe probe;
+                layer->run(probe);
+            }
+        }));
+        watch.results.clear();
+        watch.layers.clear();
+    };
+    const auto step = [&] {
+        queue->beginStep();
+        for (const Piece piece : task.pieces) {
+            op(1, piece.sample.value == 2, [&](Tensor input) { (void)stage.forward(piece, std::move(input)); });
+            if (piece.sample.value == 3) bubble();
+        }
+        for (const Piece piece : task.pieces) {
+            op(2, piece.sample.value == 1, [&](Tensor grad) {
+                (void)stage.backwardInput(piece, std::move(grad));
+                stage.backwardWeight(piece);
+            });
+            if (piece.sample.value == 2) bubble();
+        }
+        stage.applyGradient(stage.takeGradient());
+        static_cast<void>(queue->finishOps());
+    };
+    const auto newGraphs = [&](bool captures) {
+        const std::int64_t before = device->capturedBatches();
+        watch.captures = captures;
+        step();
+        return device->capturedBatches() - before;
+    };
+    EXPECT_GT(newGraphs(false), 0);
+    EXPECT_EQ(newGraphs(false), 0);
+    EXPECT_GT(newGraphs(true), 0);
+    for (int again = 0; again < 3; ++again) {
+        EXPECT_EQ(newGraphs(true), 0) << again;
+        EXPECT_EQ(newGraphs(false), 0) << again;
+    }
+    queue->finish();
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test
