@@ -43,16 +43,31 @@ Status summarise(EngineResult& result, const RunConfig& config, RunSummary& summ
     return {};
 }
 
+/// Writes the remaining records, even if the run failed; in that case the run's error takes precedence.
+template <class Ran>
+Status closeRecorder(profiler::Recorder* recorder, const Result<Ran>& ran) {
+    Status written =
+        recorder != nullptr ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
+    return ran.ok() ? std::move(written) : Status(ran.error());
+}
+
+void noteFiles(const profiler::Recorder& recorder, RunSummary& summary) {
+    summary.dropped_records = recorder.dropped();
+    summary.files = recorder.files();
+}
+
 Result<RunSummary> runMovingHere(const RunConfig& config, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
     InProcessTransports transports(config.schedule.pp, clock, config.timeout);
-    const EngineParts parts = engineParts(config, clock, transports.ends(), nullptr, nullptr);
-    BUBBLESCOPE_ASSIGN(MovingRunResult ran, config.weights
-                                                ? runTravellingWeights(config, *config.weights, parts, control)
-                                                : runMovingStages(config, *config.round, parts, control));
+    const EngineParts parts = engineParts(config, clock, transports.ends(), recorder.get(), nullptr);
+    Result<MovingRunResult> ran = config.weights ? runTravellingWeights(config, *config.weights, parts, control)
+                                                 : runMovingStages(config, *config.round, parts, control);
+    BUBBLESCOPE_TRY(closeRecorder(recorder.get(), ran));
     RunSummary summary;
-    BUBBLESCOPE_TRY(summarise(ran.engine, config, summary));
-    summary.moving = {std::move(ran.last), std::move(ran.walls)};
+    BUBBLESCOPE_TRY(summarise(ran.value().engine, config, summary));
+    if (recorder) noteFiles(*recorder, summary);
+    summary.moving = {std::move(ran.value().last), std::move(ran.value().walls)};
     return summary;
 }
 
@@ -78,17 +93,12 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     }
     Result<EngineResult> ran = runEngine(config, parts, control);
     if (adapter) summary.order_changes = adapter->changes();
-    // The records are written even if the run failed; in that case its error takes precedence.
-    Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
-    if (!ran.ok()) return std::move(ran).error();
-    if (!written.ok()) return std::move(written).error();
-
+    BUBBLESCOPE_TRY(closeRecorder(recorder.get(), ran));
     BUBBLESCOPE_TRY(summarise(ran.value(), config, summary));
     summary.updates_per_step = DataPlan(config.schedule).updates();
     if (checks) summary.checks = checks->summary();
     if (recorder) {
-        summary.dropped_records = recorder->dropped();
-        summary.files = recorder->files();
+        noteFiles(*recorder, summary);
         if (config.kernels && config.backend) summary.kernels = config.kernels->counts();
     }
     return summary;

@@ -27,7 +27,7 @@ namespace bubblescope::runtime {
 struct RunConfig : EngineConfig {
     ModelConfig model;
     /// One of these is set if stages do not belong to ranks; see runTravellingWeights() and runMovingStages() for
-    /// `schedule`. Such a run uses CPU ranks in this process, and records no trace.
+    /// `schedule`. Such a run uses CPU ranks in this process. Its trace contains ops, but no messages.
     std::optional<WeightOrder> weights;
     std::optional<RoundOrder> round;
     [[nodiscard]] bool movesStages() const { return weights || round; }

@@ -6,6 +6,7 @@
 #include "core/graph/moving_weights.h"
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
+#include "core/schedule/moving_names.h"
 #include "core/schedule/stage_ways.h"
 #include "core/schedule/weight_versions.h"
 #include "runtime/backend/cpu/cpu_backend.h"
@@ -190,7 +191,12 @@ Status checkFaultsOnDevice(const RunConfig& config) {
 }
 
 RunInfo runInfo(const RunConfig& config) {
-    RunInfo info = RunInfo::of("run", config.schedule);
+    Schedule order = config.schedule;
+    if (config.movesStages()) {
+        order.vpp = order.stages();
+        order.placement = kMovingPlacement;
+    }
+    RunInfo info = RunInfo::of("run", order);
     info.steps = config.steps;
     info.dp = config.replicas;
     info.tp = config.tensor_ranks;
@@ -234,7 +240,6 @@ Status checkMovingRun(const RunConfig& config) {
                                    : !config.faults.empty()                    ? "injected faults"
                                    : config.aadiff || config.bubble_hook       ? "checks in bubbles"
                                    : config.dispatch.dynamic() || config.adapt ? "orders that change"
-                                   : !config.out_dir.empty()                   ? "a trace"
                                                                                : "";
     if (other.empty()) return checkNumbers(config);
     return usageError(fmt::format("stages that do not belong to ranks cannot be combined with {}", other),

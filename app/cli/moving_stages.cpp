@@ -276,8 +276,10 @@ CommandResult runMoving(const runtime::RunConfig& config, const SvgOptions& svg,
     if (json) document.add(trainingData(ran));
     const MovingOptions options{
         .weights = {}, .nodes = {}, .svg = svg, .csv = {}, .out = {}, .ops = false, .json = json};
-    return finish(options, {order, ran.moving->last, config.times, {}}, document,
-                  config.weights ? peakActivations(order) : std::vector<int>());
+    BUBBLESCOPE_ASSIGN(const int code, finish(options, {order, ran.moving->last, config.times, {}}, document,
+                                              config.weights ? peakActivations(order) : std::vector<int>()));
+    if (!json && !config.out_dir.empty()) printText(fmt::format("\nTrace written to {}\n", config.out_dir.string()));
+    return code;
 }
 
 CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {

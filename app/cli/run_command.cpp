@@ -198,9 +198,6 @@ Status checkMovingOptions(const RunArguments& options, const ProcessTeam* team) 
         return usageError(fmt::format("{} needs all ranks in one process", name), "start a single process");
     if (!options.compare.empty())
         return usageError(fmt::format("{} cannot be compared in a table", name), "run it alone");
-    if (!options.out.empty())
-        return usageError(fmt::format("--out does not work with {}: a trace identifies stages by their rank", name),
-                          "use --svg or --json");
     if (!options.fail_on.empty())
         return usageError(fmt::format("--fail-on has no effect with {}, whose run is not analysed", name),
                           "omit --fail-on");
@@ -262,6 +259,7 @@ Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTea
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
     if (movesStages(options.schedule)) {
         BUBBLESCOPE_TRY(planMovingRun(options.schedule, options.weights, options.nodes, config));
+        config.out_dir = options.out;
         BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
         return config;
     }

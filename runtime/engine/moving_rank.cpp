@@ -37,7 +37,8 @@ MovingRun::MovingRun(const EngineConfig& engine_config, const EngineParts& engin
 MovingRank::MovingRank(MovingRun& run, std::size_t local)
     : run_(run), transport_(*run.parts.ranks[local]), rank_(transport_.rank()),
       clock_(run.parts.clock, run.config.paced ? std::optional(run.config.pace_tolerance) : std::nullopt,
-             transport_.ended()) {}
+             transport_.ended()),
+      ring_(run.parts.rings.empty() ? nullptr : run.parts.rings[local]) {}
 
 void MovingRank::run() noexcept {
     failOnException(
@@ -100,14 +101,20 @@ MovingRank::Begun MovingRank::begin(const Op& op, Stage stage, TimeNs ready) {
 }
 
 void MovingRank::hold(const Begun& begun, const DeviceClock::End& end) {
-    max_lateness_ = std::max(max_lateness_, clock_.hold(begun.begin, begun.nominal));
+    const TimeNs lateness = clock_.hold(begun.begin, begun.nominal);
+    max_lateness_ = std::max(max_lateness_, lateness);
     late_ops_ += end.moved ? 1 : 0;
     ++ops_;
     run_.control.done.fetch_add(1, std::memory_order_relaxed);
     current_.reset();
+    const TimelineOp done{begun.op, begun.begin, end.time};
+    if (ring_ != nullptr) {
+        const Stage stage{begun.op.chunk.value}; // as kMovingPlacement assigns stages
+        ring_->push(profiler::SliceRecord::of(done, stage, step_, {lateness, TimeNs{0}, TimeNs{0}}));
+    }
     if (begun.op.kind == OpKind::Optimizer) return;
     last_end_ = end.time;
-    run_.last.ranks[rank_.index()].emplace_back(begun.op, begun.begin, end.time);
+    run_.last.ranks[rank_.index()].push_back(done);
 }
 
 void MovingRank::idleUntil(TimeNs time) {

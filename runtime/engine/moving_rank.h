@@ -102,6 +102,7 @@ private:
     void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0});
     [[nodiscard]] std::string description() const;
 
+    profiler::RecordRing* ring_; ///< null = nothing is recorded
     int step_ = 0;
     std::optional<Op> current_; ///< for messages
     TimeNs step_begin_{0};

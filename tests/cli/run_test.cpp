@@ -101,6 +101,15 @@ TEST(RunCommand, TrainsWithStagesThatMove) {
         EXPECT_EQ(document["step_makespans_ns"].size(), 2U);
         EXPECT_GE(document["makespan_ns"], document["simulated_makespan_ns"]);
         EXPECT_EQ(document["ranks"].size(), 3U);
+
+        const ScratchFolder scratch;
+        const auto recorded = train(name, {"--json", "--out", scratch.file("trace")}).json();
+        const auto analysed = runProgram({"analyze", scratch.file("trace"), "--json"}).json();
+        EXPECT_EQ(analysed["schedule"]["schedule"], name);
+        EXPECT_EQ(analysed["schedule"]["placement"], "moving");
+        ASSERT_EQ(analysed["steps"].size(), 2U);
+        for (std::size_t step = 0; step < 2; ++step)
+            EXPECT_EQ(analysed["steps"][step]["wall_ns"], recorded["step_makespans_ns"][step]);
     }
     const auto split = train("weipipe-zb", {"--unshard", "100us", "--reduce-grad", "100us", "--json"}).json();
     EXPECT_NEAR(split["training"]["losses"][1], pipeline["training"]["losses"][1], 1e-4);
@@ -111,7 +120,6 @@ TEST(RunCommand, TrainsWithStagesThatMove) {
 
     for (const std::vector<std::string>& words : {std::vector<std::string>{"--dp", "2"},
                                                   {"--tp", "2"},
-                                                  {"--out", "x"},
                                                   {"--compare", "1f1b"},
                                                   {"--adapt"},
                                                   {"--comm", "1ms"},
@@ -120,7 +128,7 @@ TEST(RunCommand, TrainsWithStagesThatMove) {
         EXPECT_EQ(train("weipipe", words).exit_code, 2) << words.front();
     EXPECT_EQ(train("1f1b", {"--unshard", "1ms"}).exit_code, 2);
     for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"--out", "x"}, {"--reduce-grad", "1ms"}, {"--nodes", "2"}, {"--links", "x"}})
+         {std::vector<std::string>{"--reduce-grad", "1ms"}, {"--nodes", "2"}, {"--links", "x"}})
         EXPECT_NE(train("roundpipe", words).exit_code, 0) << words.front();
     EXPECT_EQ(train("roundpipe", {"--vpp", "2", "--comm", "100us", "--unshard", "1ms"}).exit_code, 0);
 }

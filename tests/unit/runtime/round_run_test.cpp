@@ -159,7 +159,6 @@ TEST(RoundRun, RejectsWhatItCannotDo) {
     };
     EXPECT_FALSE(rejected([](RunConfig&) {}));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.replicas = 2; }));
-    EXPECT_TRUE(rejected([](RunConfig& config) { config.out_dir = "trace"; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.faults.emplace_back(); }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.round->moving.backward_stages = 4; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.round->moving.microbatches = 0; }));

@@ -198,7 +198,6 @@ TEST(WeightRun, RejectsWhatItCannotDo) {
     EXPECT_TRUE(rejected([](RunConfig& config) { config.replicas = 2; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.tensor_ranks = 2; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.adapt = true; }));
-    EXPECT_TRUE(rejected([](RunConfig& config) { config.out_dir = "trace"; }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.faults.emplace_back(); }));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.steps = 0; }));
 }
