@@ -1,15 +1,17 @@
 """A library of small traces of pipelines, each with the truth about it, and the score of a tool on it.
 
-    trace_library.py record LIBRARY [--backend cuda] [--seconds N] [--only CASE]…
+    trace_library.py record LIBRARY [--backend cuda] [--python PYTHON] [--seconds N] [--only CASE]…
     trace_library.py answer LIBRARY            Bubblescope's answers, as JSON
     trace_library.py score LIBRARY ANSWERS     compares the answers of any tool with the truth
 
 A case is a folder: `trace/` has one file per rank, `truth.json` states what ran and which fault was planted.
 resources/benchmarks/trace-library.md describes both, and the answers. Recording can be stopped at any time: a case appears
-under its name only when it is complete, and cases that are there are not recorded again.
+under its name only when it is complete, and cases that are there are not recorded again. PYTHON is an interpreter with
+PyTorch; with it, there are also cases of PyTorch's schedules.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -19,6 +21,11 @@ import shutil
 import subprocess
 import sys
 import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+JOBS = next(folder for folder in (HERE, HERE.parent / "outside" / "promises") if (folder / "pytorch_job.py").exists())
+sys.path.insert(0, str(JOBS))
+from mps import mps  # noqa: E402
 
 LARGEST = 2 << 20  # bytes of a case
 FORWARD_MS, BACKWARD_MS = 2, 4
@@ -38,8 +45,11 @@ class Case:
     cause: dict = dataclasses.field(default_factory=lambda: {"concern": "none"})
     exit_code: int = 0
     paced: bool = True
+    torch: dict = None  # what pacing.py takes, for a job of PyTorch
 
-    def command(self, backend, folder):
+    def command(self, backend, folder, python):
+        if self.torch is not None:
+            return ["bubblescope", "record", "--out", str(folder), "--", *self.job(backend, python)]
         command = ["bubblescope", "run", "--backend", backend, "--schedule", self.schedule, "--pp", str(self.pp)]
         command += ["--microbatches", str(self.microbatches), "--timeout", "10s", "--json", "--out", str(folder)]
         for fault in self.faults:
@@ -48,12 +58,37 @@ class Case:
             command += ["--steps", "6"]
         return command + (PACED if self.paced else []) + self.options
 
+    def job(self, backend, python, **more):
+        """PyTorch's job by itself."""
+        spec = {"steps": 12, "microbatches": self.microbatches, "device": backend, **self.torch, **more}
+        return [python, "-m", "torch.distributed.run", "--nproc-per-node", str(self.pp), str(JOBS / "pytorch_job.py"), json.dumps(spec)]
+
+
+def torch_case(name, schedule="1f1b", cause=None, **spec):
+    times = {"forward_ms": 4, "input_ms": 4, "weight_ms": 4}
+    case = Case(name, [], schedule, torch={"schedule": schedule, **times, **spec}, paced=False)
+    return dataclasses.replace(case, cause=cause) if cause else case
+
 
 def faulty(name, fault, cause, options=(), exit_code=0):
     return Case(name, list(options), faults=(fault,), cause=cause, exit_code=exit_code)
 
 
-def cases(backend):
+def torch_cases(backend):
+    found = [
+        torch_case("torch-1f1b"),
+        torch_case("torch-slow-rank", cause={"concern": "time", "rank": 2}, rank_times={"2": 1.3}),
+        torch_case("torch-large-last-stage", cause={"concern": "time", "rank": 3}, head=2.4),
+        torch_case("torch-slow-link", cause={"concern": "time", "rank": 0, "peer": 1}, links={"0>1": 15}),
+        torch_case("torch-interleaved", "interleaved"),
+        torch_case("torch-zb-v", "zb-v"),
+    ]
+    if backend == "cuda":
+        found.insert(1, torch_case("torch-small-kernels", cause={"concern": "time", "rank": 1}, launches={"1": 400}))
+    return found
+
+
+def cases(backend, python):
     """In the order of their worth: recording may be stopped at any time."""
     found = [
         Case("1f1b", []),
@@ -78,6 +113,8 @@ def cases(backend):
                  paced=False)
             for partition in ("auto", "off") for schedule in ("1f1b", "zb-h1", "interleaved")
         ]
+    if python:
+        found += torch_cases(backend)
     for family in output_of(["bubblescope", "schedules", "--json"])["schedules"]:
         if family["name"] != "1f1b":
             found.append(Case(family["name"], [], family["name"], microbatches=MICROBATCHES.get(family["name"], 8)))
@@ -92,21 +129,25 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def record_case(case, backend, library, device):
+def record_case(case, backend, library, device, python, environment):
     """Records a case and returns a line about it."""
     part = library / (case.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    command = case.command(backend, part / "trace")
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = case.command(backend, part / "trace", python)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     try:
         if ran.returncode != case.exit_code:
             why = (ran.stderr.strip() or "no message").splitlines()[0]
             return f"left out: exit code {ran.returncode}, not {case.exit_code}: {why}"
         if size_of(part) > LARGEST:
             return f"left out: {size_of(part)} bytes, more than {LARGEST}"
-        truth = truth_of(case, json.loads(ran.stdout) if ran.returncode == 0 else None)
-        truth["made"] = {"command": " ".join(command).replace(str(part / "trace"), "trace"), **device}
+        if case.torch is not None:
+            truth = truth_of_job(case, backend, python, environment)
+        else:
+            truth = truth_of(case, json.loads(ran.stdout) if ran.returncode == 0 else None)
+        made = " ".join(command).replace(str(part / "trace"), "trace").replace(f"{JOBS}/", "").replace(str(python), "python")
+        truth["made"] = {"command": made, **device}
         (part / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
         part.rename(library / case.name)
         return f"{size_of(library / case.name)} bytes"
@@ -129,6 +170,19 @@ def truth_of(case, report):
     return truth
 
 
+def truth_of_job(case, backend, python, environment):
+    """Facts about PyTorch's job; its kernels are counted by PyTorch's profiler in a run that is not recorded."""
+    planted = [f"{key}={json.dumps(case.torch[key])}" for key in ("rank_times", "head", "links", "launches") if key in case.torch]
+    truth = {"format": 1, "schedule": case.schedule, "pp": case.pp, "microbatches": case.microbatches,
+             "planted": planted, "cause": case.cause}
+    if backend == "cuda":
+        ran = subprocess.run(case.job(backend, python, profile=True), capture_output=True, text=True, timeout=120, check=True,
+                             env=environment)
+        result = next(line for line in ran.stdout.splitlines() if line.startswith('{"median_ms"'))
+        truth["kernels"] = json.loads(result)["counted"]
+    return truth
+
+
 def record(options):
     options.library.mkdir(parents=True, exist_ok=True)
     device = {"backend": options.backend, "machine": platform.machine(), "gpu": gpu_name(),
@@ -136,22 +190,30 @@ def record(options):
                                         check=True).stdout.splitlines()[0]}
     due = time.monotonic() + options.seconds
     left_out = 0
-    wanted = cases(options.backend)
+    wanted = cases(options.backend, options.python)
     if options.only:
         unknown = set(options.only) - {case.name for case in wanted}
         if unknown:
             sys.exit(f"trace_library.py: there is no case '{min(unknown)}'")
         wanted = [case for case in wanted if case.name in options.only]
-    for case in wanted:
-        if (options.library / case.name).is_dir():
-            continue
-        if time.monotonic() > due:
-            print(f"{case.name}: no time")
-            continue
-        case.options += ["--pace-tolerance", options.pace_tolerance] if case.paced else []
-        line = record_case(case, options.backend, options.library, device)
-        left_out += line.startswith("left out")
-        print(f"{case.name}: {line}", flush=True)
+    with contextlib.ExitStack() as ending:
+        shared = None  # the environment of PyTorch's ranks, which share the GPU
+        for case in wanted:
+            if (options.library / case.name).is_dir():
+                continue
+            if time.monotonic() > due:
+                print(f"{case.name}: no time")
+                continue
+            case.options += ["--pace-tolerance", options.pace_tolerance] if case.paced else []
+            try:
+                if case.torch is not None and options.backend == "cuda" and shared is None:
+                    shared = ending.enter_context(mps())
+                environment = None if case.torch is None else shared
+                line = record_case(case, options.backend, options.library, device, options.python, environment)
+            except (RuntimeError, subprocess.SubprocessError) as reason:
+                line = f"left out: {reason}"
+            left_out += line.startswith("left out")
+            print(f"{case.name}: {line}", flush=True)
     return 1 if left_out else 0
 
 
@@ -194,12 +256,25 @@ def answer(options):
         answers[name] = {"cause": cause}
         for key in ("schedule", "pp", "microbatches", "vpp"):
             answers[name][key] = report["schedule"][key]
+        if kernels := kernels_of(options.library / name / "trace"):
+            answers[name]["kernels"] = kernels
         for step in report["steps"]:
             if step["index"] == report["typical_step"]:
                 answers[name]["bubble_percent"] = 100 * step["bubble_rate"]
     json.dump(answers, sys.stdout, indent=1)
     print()
     return 0
+
+
+def kernels_of(trace):
+    """Kernels of each rank in the last step but one; None if the trace has none."""
+    asked = """
+        WITH ends AS (SELECT ts, lead(ts) OVER (ORDER BY ts) AS next FROM step WHERE rank IS NULL),
+             one AS (SELECT ts, next FROM ends WHERE next IS NOT NULL ORDER BY ts DESC LIMIT 1)
+        SELECT s.rank, count(*) AS count FROM slice s JOIN one ON s.ts >= one.ts AND s.ts < one.next
+        WHERE s.device IS NOT NULL AND s.kind IN ('compute', 'collective', 'point-to-point') GROUP BY s.rank ORDER BY s.rank"""
+    ran = subprocess.run(["bubblescope", "query", str(trace), asked, "--json"], capture_output=True, text=True, check=False)
+    return [row["count"] for row in json.loads(ran.stdout)] or None if ran.returncode == 0 else None
 
 
 def is_right(question, truth, given):
@@ -210,7 +285,7 @@ def is_right(question, truth, given):
     return str(given).lower() == str(truth).lower()
 
 
-QUESTIONS = ("schedule", "pp", "microbatches", "vpp", "bubble_percent", "cause")
+QUESTIONS = ("schedule", "pp", "microbatches", "vpp", "bubble_percent", "kernels", "cause")
 
 
 def score(options):
@@ -241,6 +316,7 @@ def main():
         command.add_argument("library", type=pathlib.Path)
         if name == "record":
             command.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
+            command.add_argument("--python", help="an interpreter with PyTorch")
             command.add_argument("--seconds", type=float, default=3600)
             command.add_argument("--only", action="append")
             command.add_argument("--pace-tolerance", default="10ms")  # as of `run`; more on machines without idle cores

@@ -3,13 +3,16 @@ records it, reads the answer, applies the fix in the job, and measures again wit
 
     promises.py --program build/release/app/cli/bubblescope --python VENV/bin/python [--only TEXT] [--keep FOLDER] [--write FILE]
     promises.py --program PROGRAM --runs cuda [--only TEXT] [--keep FOLDER]
+    promises.py --program PROGRAM --python VENV/bin/python --gpu [--only TEXT] [--keep FOLDER]
 
 VENV holds torch, megatron-core and deepspeed. Each scenario takes about a minute. `--runs` takes runs of our own instead,
-on that backend, which need no framework. `--write` makes resources/benchmarks/promises.md.
+on that backend, which need no framework. With `--gpu`, PyTorch's jobs run on a GPU, which all ranks share.
+`--write` makes resources/benchmarks/promises.md.
 With `--keep`, traces and periods stay in FOLDER; what is there is not run again, so that another program can be asked about it.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -21,7 +24,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from scenarios import own_runs, scenarios  # noqa: E402
+from mps import mps  # noqa: E402
+from scenarios import on_gpu, own_runs, scenarios  # noqa: E402
 
 TOLERATED = 0.03  # of the realised time
 VERSIONS = """
@@ -31,13 +35,15 @@ print(", ".join(f"{name} {version(name)}" for name in ("torch", "megatron-core",
 
 
 class Bench:
+    environment = None  # of the jobs
+
     def __init__(self, program, python, folder):
         self.program, self.python, self.folder = program, python, folder
 
     def _run(self, scenario, spec, prefix=()):
         torchrun = [self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(scenario.ranks)]
         command = [*prefix, *torchrun, str(HERE / f"{scenario.job}_job.py"), json.dumps(spec)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=self.environment)
         line = next((line for line in done.stdout.splitlines() if line.startswith('{"median_ms"')), None)
         if done.returncode != 0 or line is None:
             raise RuntimeError(f"the job failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -206,19 +212,25 @@ def main():
     parser.add_argument("--program", required=True, type=pathlib.Path)
     parser.add_argument("--python", help="an interpreter with PyTorch")
     parser.add_argument("--runs", choices=("cpu", "cuda"), help="runs of our own on this backend, instead of PyTorch's jobs")
+    parser.add_argument("--gpu", action="store_true", help="PyTorch's jobs on a GPU, which all ranks share")
     parser.add_argument("--only", default="", help="scenarios whose names contain this text")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for traces and periods")
     parser.add_argument("--write", type=pathlib.Path, help="the page to make")
     given = parser.parse_args()
-    if (given.python is None) == (given.runs is None) or (given.runs and given.write):
-        parser.error("use either --python, or --runs without --write")
+    if (given.python is None) == (given.runs is None) or ((given.runs or given.gpu) and given.write):
+        parser.error("use either --python, or --runs; --write needs --python without --gpu")
     results, failed = [], []
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as ending:
         folder = given.keep or pathlib.Path(made)
         if given.runs:
             bench, wanted = OwnRuns(given.program.resolve(), given.runs, folder), own_runs(given.runs == "cuda")
         else:
-            bench, wanted = Bench(given.program.resolve(), given.python, folder), scenarios()
+            bench, wanted = Bench(given.program.resolve(), given.python, folder), on_gpu() if given.gpu else scenarios()
+            if given.gpu:
+                try:
+                    bench.environment = ending.enter_context(mps())
+                except RuntimeError as reason:
+                    sys.exit(f"promises.py: {reason}")
         for scenario in wanted:
             if given.only not in scenario.name:
                 continue

@@ -1,6 +1,6 @@
 """The faults that promises.py plants, and the right answers: the cause to be named first, the fix, and the statement of its gain."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class Scenario:
     cause: dict | None = None  # members of the answer's first statement of class "time"; None: there is none to name
     changes: tuple = ()  # of `whatif`; none: the answer's own gain
     ranks: int = 4
-    job: str = "torch"  # or "megatron", "deepspeed": the job of that name; "run": a run of our own
+    job: str = "pytorch"  # or "megatron", "deepspeed": the job of that name; "run": a run of our own
     mean: bool = False  # the mean period counts, not the median: the repaired fault does not occur in each step
     kinds: tuple = field(default=())  # of statements that are right, if several are
     order: bool = False  # the fix is the order that `advise` finds
@@ -27,6 +27,7 @@ def scenarios():
     list_ = [
         Scenario("last stage with a head of 2.4 layers, as fast as the rest", slow, base, {"rank": 3}, ("stage:3=usual",)),
         Scenario("last stage with a head of 2.4 layers, new split", slow | {"layers": [4, 4, 4, 4]}, None, {"rank": 3}),
+        Scenario("last stage with a head of 2.4 layers, found order", slow, None, {"rank": 3}, order=True),
         Scenario("layers 6,4,3,3, new split", {"layers": [6, 4, 3, 3]}, None, {"rank": 0}),
     ]
     for rank in range(4):
@@ -63,6 +64,20 @@ def scenarios():
         Scenario("twice the micro-batches", base, {"microbatches": 16}, None, ("microbatches=16",)),
     ]
     return list_ + megatron(base) + deepspeed(base)
+
+
+ON_GPU = ("last stage with a head of 2.4 layers, as fast as the rest", "last stage with a head of 2.4 layers, found order",
+          "rank 2 1.3 x slower", "link 0>1 15 ms slower", "GPipe to 1F1B", "1F1B to interleaved, v = 2", "1F1B to zb-v")
+
+
+def on_gpu():
+    """PyTorch's jobs with all ranks on one GPU."""
+    launches = {"launches": {"1": 400}, "forward_ms": 1.0}
+    list_ = [Scenario("rank 1 launches 400 small kernels a layer", launches, launches | {"launches": {}}, {"rank": 1},
+                      ("rank:1=usual",))]
+    list_ += [scenario for scenario in scenarios() if scenario.name in ON_GPU]
+    gpu = {"device": "cuda"}
+    return [replace(one, before=one.before | gpu, after=None if one.after is None else one.after | gpu) for one in list_]
 
 
 def megatron(base):

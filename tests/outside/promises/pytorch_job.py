@@ -1,4 +1,4 @@
-"""A PyTorch pipeline on gloo, paced: see pacing.py."""
+"""A PyTorch pipeline, paced: see pacing.py."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ import time
 import torch
 import torch.distributed as dist
 import torch.distributed.pipelining.schedules as schedules
-from pacing import WIDTH, begin, layers_of, loss_of, rank, ranks, run_steps, spec, stall
+from pacing import WIDTH, begin, device, layers_of, loss_of, rank, ranks, run_steps, spec, stall, wait
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
 
@@ -20,8 +20,7 @@ SCHEDULES = {
     "zb-v": ("ScheduleZBVZeroBubble", 2),
 }
 
-begin()
-dist.init_process_group("gloo")
+dist.init_process_group(begin())
 
 
 class LateSend:
@@ -43,15 +42,27 @@ class LateSend:
 post = dist.batch_isend_irecv
 
 
+def send_late_on_gpu(op, late_ms):
+    slow.wait_stream(torch.cuda.current_stream())
+    op.tensor.record_stream(slow)
+    with torch.cuda.stream(slow):
+        wait(late_ms)
+        return post([op])
+
+
 def post_late(ops):
     works = []
     for op in ops:
         late_ms = spec["links"].get(f"{rank}>{op.peer}", 0) if op.op is dist.isend else 0
-        works += [LateSend(op, late_ms)] if late_ms else post([op])
+        if late_ms and device.type == "cuda":
+            works += send_late_on_gpu(op, late_ms)
+        else:
+            works += [LateSend(op, late_ms)] if late_ms else post([op])
     return works
 
 
 if spec["links"]:
+    slow = torch.cuda.Stream() if device.type == "cuda" else None
     dist.batch_isend_irecv = post_late
     schedules.dist.batch_isend_irecv = post_late
 
@@ -62,7 +73,7 @@ if spec["schedule"] == "zb-v":
 else:
     mine = [rank + chunk * ranks for chunk in range(chunks)]
 modules = [nn.Sequential(*layers_of(stage, count)) for stage in mine]
-stages = [PipelineStage(module, stage, count, torch.device("cpu")) for module, stage in zip(modules, mine)]
+stages = [PipelineStage(module, stage, count, device) for module, stage in zip(modules, mine)]
 if spec["file"]:
     runtime = schedules._PipelineScheduleRuntime(stages, spec["microbatches"], loss_fn=loss_of)
     runtime._load_csv(spec["file"])
@@ -71,8 +82,7 @@ else:
         stages[0] if chunks == 1 else stages, spec["microbatches"], loss_fn=loss_of
     )
 optimizer = torch.optim.SGD([p for module in modules for p in module.parameters()], 1e-3)
-batch = torch.randn(spec["microbatches"] * 4, WIDTH)
-target = torch.randn(spec["microbatches"] * 4, WIDTH)
+batch, target = (torch.randn(spec["microbatches"] * 4, WIDTH, device=device) for _ in range(2))
 
 
 class Samples(torch.utils.data.Dataset):
