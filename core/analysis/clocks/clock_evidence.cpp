@@ -1,5 +1,6 @@
 #include "core/analysis/clocks/clock_evidence.h"
 
+#include "core/formats/perfetto/capture_names.h"
 #include "core/timeline/trace_names.h"
 
 #include <fmt/format.h>
@@ -178,10 +179,12 @@ Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw) {
     std::vector<NativeClocks> files(raw.fileCount());
     const StringId run = trace.strings().find(trace_names::kRun);
     const StringId clock = trace.strings().find(trace_names::kClock);
-    if (run == 0) return files; // not a native file
+    const StringId begins = trace.strings().find(perfetto::kCaptureBegins);
+    if (run == 0 && begins == 0) return files; // neither a run nor a recorded job
     for (const Instant& instant : trace.instants()) {
         NativeClocks& file = files[trace.tracks()[instant.track].file];
-        if (instant.category == run && trace.text(instant.name) == trace_names::kRunEvent) {
+        const bool states_run = run != 0 && instant.category == run && trace.text(instant.name) == trace_names::kRunEvent;
+        if (states_run || (begins != 0 && instant.name == begins)) {
             const auto host = trace.textArg(instant.args, "host");
             if (!host || host->empty()) continue;
             if (!file.host) file.host = RecordedHost{*host, trace.textArg(instant.args, "clock").value_or("")};

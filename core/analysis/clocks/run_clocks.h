@@ -21,7 +21,7 @@ enum class ClockUse {
 
 enum class ClockMethod {
     Shared,     ///< one file, one host, or one process: offsets are 0 by construction
-    AsRecorded, ///< several files from unknown hosts whose events agree with their clocks, or ClockUse::Off
+    AsRecorded, ///< several files whose events agree with their clocks, or ClockUse::Off
     Aligned,    ///< offsets estimated from events that several ranks recorded
 };
 [[nodiscard]] std::string_view clockMethodName(ClockMethod method); ///< "shared", "as recorded", "aligned"

@@ -170,6 +170,30 @@ Run onHosts(Run run, const std::vector<std::string>& hosts) {
     return run;
 }
 
+/// As `record` writes them: each file's first event names the host, and its clock, which containers share.
+Run recordedOn(Run run, const std::vector<std::string>& hosts, const std::vector<std::string>& clocks) {
+    TraceBuilder builder;
+    for (std::size_t r = 0; r < hosts.size(); ++r) {
+        builder.addFile({"rank" + std::to_string(r) + ".pftrace", "perfetto", static_cast<std::int32_t>(r), ""});
+        const TrackId track = builder.addTrack(static_cast<std::int64_t>(r), 1);
+        std::vector<StoredArg> args(2);
+        args[0].name = builder.intern("host");
+        args[0].setText(builder.intern(hosts[r]));
+        args[1].name = builder.intern("clock");
+        args[1].setText(builder.intern(clocks[r]));
+        builder.addInstant({track, TimeNs{0}, builder.intern("capture begins"), builder.intern("capture"),
+                            builder.args().add(args)});
+        for (const StepTimeline& step : run.steps) {
+            for (const TimelineOp& op : step.ranks[r])
+                builder.addSlice({track, op.start, op.duration(), builder.intern(opName(op.op)), 0, 0});
+        }
+    }
+    DiagnosticLog log;
+    run.trace = builder.finish(log);
+    run.files = {"rank0.pftrace"};
+    return run;
+}
+
 /// Ranks 2 and 3 are a second late.
 Run lateHalf(Run run) {
     for (StepTimeline& step : run.steps)
@@ -207,6 +231,31 @@ TEST(RunClocks, AlignsWhatHostsOrViolationsCallFor) {
     options.use = ClockUse::Off;
     ASSERT_TRUE(align(off, options).ok());
     EXPECT_GT(off.steps[0].wall(), TimeNs{900'000'000});
+}
+
+TEST(RunClocks, RecordedFilesNameTheirHostsAndClocks) {
+    const auto fine = simulated({"1f1b", "", 4, 8, 1}, TimeNs{20'000}, 3);
+    auto containers = recordedOn(fine, {"a", "b", "c", "d"}, {"boot", "boot", "boot", "boot"});
+    const auto shared = align(containers);
+    ASSERT_TRUE(shared.ok());
+    EXPECT_EQ(shared.value().method, ClockMethod::Shared);
+    EXPECT_EQ(shared.value().bound(), TimeNs{0});
+    EXPECT_EQ(shared.value().ranks[0].host, "a");
+
+    // Their own clocks are nearer to each other than transfers could show.
+    auto two_hosts = recordedOn(fine, {"a", "a", "b", "b"}, {"boot 1", "boot 1", "boot 2", "boot 2"});
+    const auto trusted = align(two_hosts);
+    ASSERT_TRUE(trusted.ok());
+    EXPECT_EQ(trusted.value().method, ClockMethod::AsRecorded);
+    EXPECT_EQ(trusted.value().reason, "ranks ran on different hosts; their events agree with their clocks");
+    EXPECT_EQ(trusted.value().ranks[1].fit.bound, TimeNs{0});
+    EXPECT_GT(trusted.value().ranks[2].fit.bound, TimeNs{0});
+
+    auto late = recordedOn(lateHalf(fine), {"a", "a", "b", "b"}, {"boot 1", "boot 1", "boot 2", "boot 2"});
+    const auto aligned = align(late);
+    ASSERT_TRUE(aligned.ok());
+    EXPECT_EQ(aligned.value().method, ClockMethod::Aligned);
+    EXPECT_NEAR(static_cast<double>(aligned.value().ranks[3].fit.offset.count()), 1e9, 1e5);
 }
 
 TEST(RunClocks, RefusesRanksThatNothingRelates) {
