@@ -11,6 +11,7 @@
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill.h"
 #include "core/report/results/document_parts.h"
+#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -202,6 +203,7 @@ CommandResult fillTrace(const FillArguments& options) {
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
+    BUBBLESCOPE_TRY(rejectMoving(loaded.schedule.placement, "filling bubbles"));
     BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
     BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, options.steps));
     std::vector<const StepTimeline*> steps;

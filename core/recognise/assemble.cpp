@@ -184,9 +184,15 @@ Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, c
     // The run information in the files also reveals missing ranks.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
-    const bool is_missing = !found.moving && std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
+    const bool moves = found.moving || (found.info && found.info->placement == kMovingPlacement);
+    const bool is_missing = !moves && std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
     if (is_missing && numbered) return missingRanks(where, std::max(least, stated), extent.owners);
-    for (const std::int64_t owner : extent.owners) {
+    std::set<std::int64_t> owners = extent.owners;
+    if (moves) { // with fewer micro-batches than ranks, some ranks run nothing
+        for (std::int64_t rank = 0; rank < std::min(stated, kMaxParts); ++rank)
+            owners.insert(rank);
+    }
+    for (const std::int64_t owner : owners) {
         const Rank rank{layout.rank_of_owner.size()};
         layout.rank_of_owner.emplace(owner, rank);
     }

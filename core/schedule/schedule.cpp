@@ -101,6 +101,8 @@ std::string sizesText(int pp, int microbatches, int vpp) {
 }
 
 std::string sizesText(const Schedule& schedule) {
+    if (schedule.placement == kMovingPlacement)
+        return fmt::format("p = {}, m = {}, {} moving stages", schedule.pp, schedule.microbatches, schedule.vpp);
     const std::string sizes = sizesText(schedule.pp, schedule.microbatches, schedule.vpp);
     const Encoders encoders = encodersOf(schedule.placement);
     if (encoders.ranks() == 0) return sizes;

@@ -109,7 +109,7 @@ TEST(SimulateCommand, WritesTracesOfStagesThatMove) {
         {"weipipe-naive"},
         {"weipipe-zb"},
         {"tawpipe", "--nodes", "2", "--comm", "1ms"},
-        {"roundpipe", "--vpp", "2", "--comm", "1ms", "--unshard", "5ms"},
+        {"roundpipe", "--vpp", "2", "--comm", "1ms"},
     };
     for (const std::vector<std::string>& words : schedules) {
         SCOPED_TRACE(words.front());

@@ -49,6 +49,8 @@ std::vector<Simulated> simulatedAt(int p, int m, TimeNs messages) {
         const MovingTimes times{kForward, kForward, messages, messages};
         all.push_back({movingOrder(moving).value(), simulateMoving(moving, times).value()});
     }
+    for (Simulated& each : all)
+        each.step.fitWindow(); // traces begin with the first op, not with the load of its weights
     return all;
 }
 
@@ -164,7 +166,7 @@ Result<bubblescope::Run> readNames(const StepTimeline& step, int replicas) {
             std::string events;
             for (const TimelineOp& op : step.ranks[r])
                 events += fmt::format(
-                    R"({}{{"ph":"X","cat":"user_annotation","name":"{}{}{}","pid":1,"tid":1,"ts":{},"dur":{}}})",
+                    R"({}{{"ph":"X","cat":"user_annotation","name":"PP:{}{}{}","pid":1,"tid":1,"ts":{},"dur":{}}})",
                     events.empty() ? "" : ",", op.op.chunk.value, opLetter(op.op.kind), op.op.microbatch.value,
                     static_cast<double>(op.start.count()) / 1000, static_cast<double>(op.duration().count()) / 1000);
             folder.write(fmt::format("rank{}.json", static_cast<std::size_t>(replica) * step.ranks.size() + r),

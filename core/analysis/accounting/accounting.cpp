@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/recognise/lost_records.h"
 #include "core/schedule/dependency.h"
+#include "core/schedule/moving_names.h"
 
 #include <algorithm>
 #include <atomic>
@@ -248,7 +249,9 @@ double fractionInPlace(const Schedule& plan, const Schedule& ran) {
 } // namespace
 
 StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
-    return {clock_error, std::ranges::any_of(run.problems, meansLostRecords), {}};
+    // Where stages move, ranks wait for weights, which traces do not record.
+    const bool lost = run.schedule.placement == kMovingPlacement || std::ranges::any_of(run.problems, meansLostRecords);
+    return {clock_error, lost, {}};
 }
 
 const Schedule& plannedOrder(const Run& run) {
