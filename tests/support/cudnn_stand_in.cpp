@@ -269,6 +269,7 @@ std::atomic<int> executions{0};
 using namespace bubblescope::runtime;
 
 // The functions have the names and signatures of cuDNN's.
+#pragma GCC visibility push(default)
 extern "C" {
 
 /// The number of existing "handles" or "descriptors", or of finished "plans" or "executions".
@@ -377,3 +378,4 @@ int cudnnBackendExecute(void* handle, void* plan, void* pack) {
     return 0;
 }
 }
+#pragma GCC visibility pop
