@@ -6,6 +6,7 @@
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/recognise/stated_values.h"
+#include "core/schedule/moving_names.h"
 
 #include <algorithm>
 #include <array>
@@ -251,6 +252,11 @@ void nameFullestRank(Statement& statement, const Run& run, const RunReport& repo
     locate(statement.where, run, report);
 }
 
+/// The part of a step that its closed form does not explain; 0 without a form.
+TimeNs beyondForm(const StepAnalysis& step) {
+    return step.form ? std::max(TimeNs{0}, step.wall - step.form->makespan) : TimeNs{0};
+}
+
 /// Adds the cause with the largest predicted gain, unless findings explain as much.
 void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
@@ -259,7 +265,9 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
         if (statement.concern == Concern::Time) named = std::max(named, statement.cost);
     }
     std::optional<Statement> most;
-    for (const WaterfallStep& cause : report.accounts[report.typicalStep()].waterfall) {
+    for (WaterfallStep cause : report.accounts[report.typicalStep()].waterfall) {
+        const bool of_weights = cause.cause == Cause::Unknown && run.schedule.placement == kMovingPlacement;
+        if (of_weights) cause.without = beyondForm(report.steps[report.typicalStep()]);
         const bool counts =
             fractionOf(cause.without, step_time) >= kLeastShareNamed &&
             static_cast<double>(cause.without.count()) >= kCauseBeyondFindings * static_cast<double>(named.count());
@@ -272,7 +280,9 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
             say("{} per step ({}): {}.", formatTime(cause.without), formatPercent(fractionOf(cause.without, step_time)),
                 Sentence::term(causeName(cause.cause)));
         if (cause.cause == Cause::Imbalance) nameFullestRank(statement, run, report);
-        statement.action = actionAgainst(cause.cause);
+        statement.action = of_weights ? say("Simulate the schedule with the times of its messages: traces do not "
+                                            "contain the waits for weights.")
+                                      : actionAgainst(cause.cause);
         statement.cost = cause.without;
         statement.change = changeAgainst(cause.cause);
         statement.gain = gains.of(statement.change);

@@ -116,12 +116,12 @@ TEST(SimulateCommand, WritesTracesOfStagesThatMove) {
         std::vector<std::string> simulate{"simulate", "--pp",       "4",    "--microbatches", "8",   "--forward",
                                           "10ms",     "--backward", "20ms", "--out",          trace, "--schedule"};
         simulate.insert(simulate.end(), words.begin(), words.end());
-        simulate.emplace_back("--json");
+        simulate.insert(simulate.end(), {"--json", "--force"});
         const auto simulated = runProgram(simulate).json();
         for (const std::string name : {"moving.pftrace", "moving.json"}) {
             const std::string file = scratch.file(name);
             if (file != trace) {
-                EXPECT_EQ(runProgram({"convert", trace, file}).exit_code, 0);
+                EXPECT_EQ(runProgram({"convert", trace, file, "--force"}).exit_code, 0);
             }
             const auto analysed = runProgram({"analyze", file, "--json"}).json();
             EXPECT_EQ(analysed["schedule"]["schedule"], words.front());
