@@ -7,8 +7,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 SCRIPT = pathlib.Path(__file__).with_name("trace_library.py")
+FRAMEWORKS = os.environ.get("BUBBLESCOPE_FRAMEWORKS", "")
 CASES = ("1f1b", "slow-rank", "stalled-transfer", "killed-rank")
 
 
@@ -16,10 +18,10 @@ def run(*arguments):
     return subprocess.run([sys.executable, "-B", SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
-def record(library, *names):
+def record(library, *names, more=()):
     only = [argument for name in names for argument in ("--only", name)]
     # Ops keep their nominal times however busy the machine is.
-    return run("record", library, "--pace-tolerance", "10s", *only)
+    return run("record", library, "--pace-tolerance", "10s", *only, *more)
 
 
 class TraceLibrary(unittest.TestCase):
@@ -67,6 +69,44 @@ class TraceLibrary(unittest.TestCase):
         again = record(self.library, *CASES)
         self.assertEqual((again.returncode, again.stdout), (0, ""))
         self.assertEqual((self.library / "1f1b" / "truth.json").stat().st_mtime_ns, before)
+
+    @unittest.skipUnless(FRAMEWORKS, "BUBBLESCOPE_FRAMEWORKS names no Python environment with PyTorch")
+    def test_cases_of_pytorch(self):
+        cases = ("torch-1f1b", "torch-slow-rank", "torch-slow-link")
+        library = pathlib.Path(self.folder.name) / "pytorch"
+        python = os.path.join(FRAMEWORKS, "bin", "python")
+        recorded = record(library, *cases, more=["--python", python])
+        self.assertEqual(recorded.returncode, 0, recorded.stdout + recorded.stderr)
+        truth = json.loads((library / "torch-slow-link" / "truth.json").read_text(encoding="utf-8"))
+        self.assertEqual(truth["planted"], ['links={"0>1": 15}'])
+        self.assertNotIn(python, truth["made"]["command"])
+        path = library / "answers.json"
+        path.write_text(run("answer", library).stdout, encoding="utf-8")
+        shown = run("score", library, path).stdout
+        self.assertRegex(shown, r"schedule +3 +0 +0\n")
+        self.assertRegex(shown, r"cause +2 +0 +0\n")
+
+    def test_ranks_share_a_gpu_by_mps(self):
+        from trace_library import mps
+
+        tools = pathlib.Path(self.folder.name) / "tools"
+        tools.mkdir()
+        control = tools / "nvidia-cuda-mps-control"
+        control.write_text('#!/bin/sh\n[ "$1" = -d ] && echo started >>"$LOG" || cat >>"$LOG"\n', encoding="utf-8")
+        control.chmod(0o755)
+        log = tools / "log"
+        with unittest.mock.patch.dict(os.environ, {"PATH": f"{tools}:{os.environ['PATH']}", "LOG": str(log)}):
+            with mps() as environment:
+                self.assertEqual(log.read_text(encoding="utf-8"), "started\n")
+                self.assertTrue(os.path.isdir(environment["CUDA_MPS_PIPE_DIRECTORY"]))
+                self.assertNotIn("CUDA_MPS_PIPE_DIRECTORY", os.environ)
+            self.assertEqual(log.read_text(encoding="utf-8"), "started\nquit -t 5\n")
+            control.write_text("#!/bin/sh\necho no such device >&2; exit 1\n", encoding="utf-8")
+            with self.assertRaisesRegex(RuntimeError, "MPS does not start: no such device"), mps():
+                pass
+        with unittest.mock.patch.dict(os.environ, {"PATH": "/nowhere"}):
+            with self.assertRaisesRegex(RuntimeError, "there is no nvidia-cuda-mps-control"), mps():
+                pass
 
     def test_unknown_cases_and_empty_libraries_are_errors(self):
         self.assertIn("there is no case 'none'", record(self.library, "none").stderr)
