@@ -286,7 +286,8 @@ TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
         }
         if (step % 2 == 1 && count > 0) { // one check is left out
             const bubblescope_aadiff_task& task = tasks.front();
-            EXPECT_EQ(bubblescope_aadiff_move(session, &task.op, task.layer, task.op.microbatch), BUBBLESCOPE_AADIFF_ERROR);
+            EXPECT_EQ(bubblescope_aadiff_move(session, &task.op, task.layer, task.op.microbatch),
+                      BUBBLESCOPE_AADIFF_ERROR);
             EXPECT_THAT(bubblescope_aadiff_error(), testing::HasSubstr("is planned already"));
             EXPECT_EQ(bubblescope_aadiff_withdraw(session, &task.op, task.layer), 0);
             EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 0);
