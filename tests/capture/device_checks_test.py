@@ -69,7 +69,7 @@ class DeviceChecksTest(unittest.TestCase):
     def test_planted_flips_are_found(self):
         with rig_of(microbatches=4, bubble_ns=lambda place: 2 * BUBBLE) as rig:
             self.assertIsNotNone(rig.begin())
-            for number in range(59 if FULL else 6):
+            for number in range(59 if FULL else 9):
                 self.assertIsNotNone(rig.flip(number, 100, always), number)
             for tensor in ("output", "input gradient", "weight gradient"):
                 self.assertRegex("\n".join(rig.messages), "its %s again on stand-in .*transient" % tensor)
@@ -81,7 +81,7 @@ class DeviceChecksTest(unittest.TestCase):
                 rig.step()
             counts = rig.counts()
             self.assertEqual((counts["units"], counts["units_covered"], counts["mismatched"]), (9, 9, 0), rig.messages)
-            for number in range(3, 6):
+            for number in range(3, 9):
                 self.assertIsNotNone(rig.flip(number, 100, always), number)
 
     def test_a_bubble_that_ends_early_delays_the_next_op_by_at_most_one_check(self):

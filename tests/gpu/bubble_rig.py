@@ -26,13 +26,13 @@ class _Backward(torch.autograd.Function):
     """Computes the same, and a wrong bit in the backward if the block says so."""
 
     @staticmethod
-    def forward(ctx, x, block):
-        ctx.block = block
+    def forward(ctx, x, block, of):
+        ctx.block, ctx.of = block, of
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx, gradient):
-        return ctx.block.wrong("B", gradient.clone()), None
+        return ctx.block.wrong(ctx.of, gradient.clone()), None, None
 
 
 class Block(nn.Module):
@@ -42,14 +42,16 @@ class Block(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
         self.act, self.dropout = nn.GELU(), nn.Dropout(dropout)
-        self.flips = None  # (kind, a bit, a function that returns whether this is the job's execution)
+        self.flips = None  # (tensor: output, input or weight; a bit, a function that returns whether this is the job's execution)
 
     def forward(self, x):
-        y = x + _Backward.apply(self.dropout(self.down(self.act(self.up(x)))), self)
-        return self.wrong("F", y)
+        x = _Backward.apply(x, self, "input")
+        weight = _Backward.apply(self.down.weight, self, "weight")
+        y = x + self.dropout(nn.functional.linear(self.act(self.up(x)), weight, self.down.bias))
+        return self.wrong("output", y)
 
-    def wrong(self, kind, y):
-        if self.flips is not None and self.flips[0] == kind and self.flips[2]():
+    def wrong(self, of, y):
+        if self.flips is not None and self.flips[0] == of and self.flips[2]():
             with torch.no_grad():
                 word = y.view(torch.int32)[0, :1]
                 word.copy_(word ^ (1 << self.flips[1]))
@@ -203,11 +205,12 @@ class Rig:
         return {name: number - before[name] for name, number in self.counts().items()}
 
     def flip(self, number, steps, goes_on):
-        """Plants a wrong bit that stays, in a forward or a backward. Returns the number of steps until a check finds it, or None."""
+        """Plants a wrong bit that stays, in an output or a gradient. Returns the number of steps until a check finds it, or None."""
         block = self.blocks[number % len(self.blocks)]
         before = self.counts()["mismatched"]
         on_job = lambda: self.running._stream != self.device.current()
-        block.flips = "FB"[number // len(self.blocks) % 2], number % 31, on_job
+        of = ("output", "input", "weight")[number // len(self.blocks) % 3]
+        block.flips = of, number % 31, on_job
         try:
             for step in range(steps):
                 self.step()
