@@ -633,6 +633,27 @@ class RandomStateTest(unittest.TestCase):
             del sys.modules[name]
 
 
+class CaptureModeTest(unittest.TestCase):
+    def test_the_driver_gets_the_relaxed_mode_and_then_the_one_before(self):
+        from bubblescope_adapters.device import Cuda
+
+        device, mode, seen = Cuda(0), [1], []
+
+        def exchange(reference):
+            asked = reference._obj
+            mode[0], asked.value = asked.value, mode[0]
+            seen.append(mode[0])
+            return 0
+
+        device._exchange = exchange
+        with self.assertRaises(KeyError), device.apart():
+            raise KeyError
+        self.assertEqual(seen, [2, 1])
+        device._exchange = None  # no driver
+        with device.apart():
+            pass
+
+
 class DelaysTest(unittest.TestCase):
     def test_only_certain_delays_count(self):
         chance, noise, slow = random.Random(1), Delays(), Delays()
