@@ -245,8 +245,7 @@ TEST(RunCommand, PlantsFaultsAndSaysSo) {
 TEST(RunCommand, RefusesAttentionByCudnnWhereItCannotRun) {
     const auto on_cpu = runProgram(run("1f1b", "1", {"--attention", "cudnn"}));
     EXPECT_EQ(on_cpu.exit_code, 2);
-    EXPECT_NE(on_cpu.err.find("--attention needs a GPU (add --backend cuda, or omit the option)"), std::string::npos)
-        << on_cpu.err;
+    EXPECT_NE(on_cpu.err.find("--attention needs a GPU"), std::string::npos) << on_cpu.err;
     const auto exact =
         runProgram(run("1f1b", "1", {"--backend", "cuda", "--precision", "fp32", "--attention", "cudnn"}));
     EXPECT_EQ(exact.exit_code, 2);
