@@ -362,7 +362,10 @@ Answer answerOf(const Run& run, const RunReport& report) {
     Statement nothing;
     nothing.kind = "fine";
     nothing.what = say("No loss above {} % beyond the schedule's own bubble.", std::lround(100 * kLeastShareNamed));
-    nothing.action = say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
+    nothing.action =
+        run.schedule.placement == kMovingPlacement
+            ? say("Nothing needs fixing.")
+            : say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
     settle(answer, std::move(nothing));
     return answer;
 }

@@ -73,8 +73,15 @@ SweepPoint SweepRequest::point(const ScheduleRequest& request, TimeNs usual_forw
         return made;
     }
     made.planned = std::move(planned).value();
-    if (const Status used = request.checkUsed({&made.planned->schedule, 1}); !used.ok())
-        made.unused.push_back(used.error().message);
+    ScheduleRequest rest = request;
+    const Schedule& order = made.planned->schedule;
+    if (request.spec.encoders.ranks() > 0 && encodersOf(order.placement).ranks() == 0) {
+        made.unused.push_back(request.spec.encoders.second > 0
+                                  ? fmt::format("{} runs both encoders and the trunk as one chain", orderName(order))
+                                  : fmt::format("{} runs the encoder and the trunk as one chain", orderName(order)));
+        rest.spec.encoders = {};
+    }
+    if (const Status used = rest.checkUsed({&order, 1}); !used.ok()) made.unused.push_back(used.error().message);
     return made;
 }
 

@@ -194,5 +194,15 @@ TEST(Sweep, DrawsFigures) {
     EXPECT_THAT(file, HasSubstr("(Bubble rate \\(%\\)) Tj"));
 }
 
+TEST(Sweep, RunsEncodersAsAChainInOtherSchedules) {
+    const auto compare = [](const std::string& encoders) {
+        return runProgram({"simulate", "--schedule", "1f1b,zb-h1", "--pp", "6", "--microbatches", "8", "--forward",
+                           "10ms", "--encoders", encoders});
+    };
+    EXPECT_THAT(compare("2:6ms").out, HasSubstr("zb-h1 (handcrafted) runs the encoder and the trunk as one chain"));
+    EXPECT_THAT(compare("2:6ms+1:4ms").out, HasSubstr("runs both encoders and the trunk as one chain"));
+    EXPECT_THAT(compare("2:6ms").out, testing::Not(HasSubstr("1f1b runs the encoder")));
+}
+
 } // namespace
 } // namespace bubblescope::test
