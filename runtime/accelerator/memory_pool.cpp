@@ -30,7 +30,7 @@ Buffer Buffer::share() const {
     other.pool_ = pool_;
     other.data_ = data_;
     other.bytes_ = bytes_;
-    other.last_ = last_;
+    other.last_ = pool_->home_;
     return other;
 }
 
@@ -122,22 +122,34 @@ void MemoryPool::settle() {
     }
 }
 
+void MemoryPool::recordUse(Accelerator::Event& until, Accelerator::Stream stream) {
+    if (until != nullptr) {
+        device_.wait(stream, until);
+    } else {
+        if (events_.empty()) events_.push_back(device_.makeEvent(false));
+        until = events_.back();
+        events_.pop_back();
+    }
+    device_.record(until, stream);
+}
+
 void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::lock_guard lock(mutex_);
-    std::vector<Accelerator::Stream> used_on;
+    Accelerator::Event until = nullptr;
     if (const auto found = shared_.find(buffer.data_); found != shared_.end()) {
         Shares& shares = found->second;
         if (shares.others > 0) {
-            // The other streams are waited for when the last owner is gone; they may run something else until then.
-            if (buffer.last_ != home_ && std::ranges::count(shares.used_on, buffer.last_) == 0)
-                shares.used_on.push_back(buffer.last_);
-            if (--shares.others == 0 && shares.used_on.empty()) shared_.erase(found);
+            try {
+                if (buffer.last_ != home_) recordUse(shares.until, buffer.last_);
+            } catch (...) {
+                // The device has failed, as the next call will report.
+            }
+            if (--shares.others == 0 && shares.until == nullptr) shared_.erase(found);
             return;
         }
-        used_on = std::move(shares.used_on);
+        until = shares.until;
         shared_.erase(found);
     }
-    if (buffer.last_ != home_ && std::ranges::count(used_on, buffer.last_) == 0) used_on.push_back(buffer.last_);
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
     if (device_.sharesHostMemory()) {
@@ -148,17 +160,12 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     }
     try {
         Free& blocks = free_[capacity];
-        if (used_on.empty()) {
+        if (buffer.last_ != home_) recordUse(until, buffer.last_);
+        if (until == nullptr) {
             blocks.own.insert(buffer.data_);
-            return;
+        } else {
+            blocks.others.push_back({buffer.data_, until});
         }
-        if (events_.empty()) events_.push_back(device_.makeEvent(false));
-        for (std::size_t i = 0; i < used_on.size(); ++i) {
-            if (i > 0) device_.wait(used_on[i], events_.back());
-            device_.record(events_.back(), used_on[i]);
-        }
-        blocks.others.push_back({buffer.data_, events_.back()});
-        events_.pop_back();
     } catch (...) {
         // The device has failed, as the next call will report; until then the memory stays unused.
     }

@@ -33,7 +33,8 @@ public:
     [[nodiscard]] T* as() const {
         return static_cast<T*>(data_);
     }
-    /// Another owner of the memory, which returns to the pool after the last one.
+    /// Another owner of the memory, which returns to the pool after the last one. The new owner must call usedOn() as
+    /// well, unless its work on other streams is done, or covered by an owner that outlives it.
     [[nodiscard]] Buffer share() const;
     /// True if there are several owners. Code that would change the values then writes to other memory.
     [[nodiscard]] bool shared() const;
@@ -98,13 +99,15 @@ private:
         std::deque<Busy> others; ///< buffers in use by other streams until their events are reached; oldest first
     };
 
-    /// Owners of the same buffer besides one.
+    /// Owners of the same buffer besides one, and the event that marks the end of former owners' work on other streams.
     struct Shares {
         int others = 0;
-        std::vector<Accelerator::Stream> used_on; ///< other streams that former owners have used
+        Accelerator::Event until = nullptr; ///< null = none of them used another stream
     };
 
     void giveBack(Buffer& buffer) noexcept;
+    /// Makes `until` mark the end of the stream's work so far, too; creates it if necessary.
+    void recordUse(Accelerator::Event& until, Accelerator::Stream stream);
     [[nodiscard]] void* allocate(std::int64_t capacity);
     void trim();
 

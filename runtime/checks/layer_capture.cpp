@@ -26,12 +26,15 @@ ShownTensor withoutValues(const ShownTensor& shown) {
 
 void LayerCapture::beginStep(std::span<const PlannedCheck> planned) {
     wanted_.clear();
+    weights_to_come_.clear();
     captured_.clear();
     captured_bytes_ = 0;
     for (const PlannedCheck& check : planned) {
         const CheckUnit& unit = context_.plan().units[check.unit];
         const int layer = context_.setup.layersOf(context_.stageOf(unit.chunk)).first + unit.layer;
-        wanted_.insert({keyOf(context_.timeline()[check.op].op), layer});
+        const Op& op = context_.timeline()[check.op].op;
+        const bool is_new = wanted_.insert({keyOf(op), layer}).second;
+        if (is_new && (op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight)) ++weights_to_come_[layer];
     }
 }
 
@@ -55,14 +58,6 @@ void LayerCapture::beginOp(const Op& op, Stage stage, TimeNs begin) {
     }
 }
 
-bool LayerCapture::keepsWeightGradient(int layer) const {
-    if (!context_.active()) return false;
-    return std::ranges::any_of(wanted_, [&](const LayerKey& wanted) {
-        const OpKind kind = std::get<OpKind>(wanted.first);
-        return wanted.second == layer && (kind == OpKind::Backward || kind == OpKind::BackwardWeight);
-    });
-}
-
 bool LayerCapture::begin(const LayerCall& call) {
     call_ = call;
     captures_ = tries_ = false;
@@ -71,7 +66,9 @@ bool LayerCapture::begin(const LayerCall& call) {
     shown_.clear();
     if (!context_.active()) return false;
     const std::optional<std::int64_t>& memory = context_.setup.options.memory;
-    captures_ = (!memory || captured_bytes_ < *memory) && wanted_.contains({keyOf(op_), call.layer});
+    const bool wanted = wanted_.contains({keyOf(op_), call.layer});
+    if (wanted && call.part == LayerPart::WeightGradient) --weights_to_come_[call.layer];
+    captures_ = wanted && (!memory || captured_bytes_ < *memory);
     tries_ = tried_.insert({call.part, costs_.kindOf(call.layer)}).second;
     layer_began_ = hostNow();
     return captures_ || tries_;

@@ -34,7 +34,10 @@ public:
     void end(std::unique_ptr<ReexecutableLayer> computation);
     [[nodiscard]] bool changes() const { return !injection_->none(); }
     [[nodiscard]] bool watches() const { return changes() || captures_ || tries_ || digests(); }
-    [[nodiscard]] bool keepsWeightGradient(int layer) const;
+    [[nodiscard]] bool keepsWeightGradient(int layer) const {
+        const auto found = weights_to_come_.find(layer);
+        return found != weights_to_come_.end() && found->second > 0;
+    }
 
     /// The result of the last op, without values; nothing if the op has no result.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
@@ -65,6 +68,7 @@ private:
 
     // The current step:
     std::set<LayerKey> wanted_;
+    std::map<int, int> weights_to_come_; ///< number of wanted weight gradients in later ops, by layer
     std::map<LayerKey, std::vector<CapturedLayer>> captured_;
     std::int64_t captured_bytes_ = 0;
     std::vector<CapturedLayer> to_try_; ///< on a device: captured layers to be repeated later

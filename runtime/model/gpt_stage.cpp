@@ -448,7 +448,9 @@ Buffer GptStage<T>::forwardBlock(Piece piece, std::size_t i, Buffer input, Saved
     const auto earlier = earlierSlices(piece, i);
     Watched watched(*this, piece, LayerPart::Forward, Layer::Block, i);
     if (auto* const captured = watched.captured()) {
-        captured->input = input.share();
+        // The original records the use on this stream when it is freed, which then is after the op.
+        captured->input = std::move(input);
+        input = captured->input.share();
         for (const auto* const slice : earlier)
             captured->earlier.push_back(CapturedGptLayer<T>::shareOfSlice(*slice));
     }

@@ -68,7 +68,7 @@ public:
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
     /// True if the tensors of the part that has begun must be passed to touch().
     [[nodiscard]] virtual bool watches() const { return true; }
-    /// True if a gradient of this layer's weights will be captured in the current step.
+    /// True if another gradient of this layer's weights will be captured later in the current step.
     [[nodiscard]] virtual bool keepsWeightGradient(int /*layer*/) const { return false; }
     /// Called after the part has been computed; `kept` is null unless it was requested.
     virtual void end(std::unique_ptr<ReexecutableLayer> kept) = 0;

@@ -276,16 +276,14 @@ GradientSum::RangeTarget GradientSum::target(std::span<const FlatPart> layer, Us
     Range& range = ranges_[run.first];
     range.size = run.size;
     const Kept before = starts ? Kept{} : now(run.first, range);
-    // `before` is an owner itself.
-    const bool in_place = !starts && !keeps && before.memory.use_count() == 2;
-    if (!in_place) {
-        const bool home_is_free = !range.home || (starts || range.apart ? !Range::kept(range.home) : false);
-        if (home_is_free && (ends || (!starts && !keeps))) {
-            range.apart = nullptr;
-            range.home = nullptr;
-        } else {
-            range.apart = roomFor(layer);
-        }
+    const bool home_is_free = (starts || range.apart) && !Range::kept(range.home);
+    const bool goes_home = home_is_free && (ends || (!starts && use == Use::Adds));
+    const bool is_kept = before.memory.use_count() > 2; // `before` is an owner itself
+    if (goes_home) {
+        range.apart = nullptr;
+        range.home = nullptr;
+    } else if (starts || keeps || is_kept) {
+        range.apart = roomFor(layer);
     }
     const Kept after = now(run.first, range);
     return {{after.values - run.first, starts ? nullptr : before.values - run.first}, before, after};

@@ -169,7 +169,7 @@ public:
         std::shared_ptr<const Buffer> memory; ///< null = no sums
         float* values = nullptr;              ///< of the range
     };
-    /// The use of a range's gradient by checks of the current step.
+    /// The use of a range's gradient: IsKept for a check, IsKeptLater if that of a later piece of the step will be.
     enum class Use : std::uint8_t { Adds, IsKeptLater, IsKept };
     struct RangeTarget {
         Target target;
@@ -181,9 +181,8 @@ public:
     void begin(Piece piece);
     void end(Piece piece);
     /// The target of the current piece's gradient of a layer, which has these parameters. Use::IsKept adds the gradient
-    /// into other memory, so that the sums before and after it can be compared later; this costs neither copies nor
-    /// launches, as long as a range is kept once per step, the range's first call says Use::IsKeptLater, and the sums
-    /// are released before the next piece but one.
+    /// into other memory, so that the sums before and after it can be compared later. This costs neither copies nor
+    /// launches if all pieces from the first one on announce it.
     [[nodiscard]] RangeTarget target(std::span<const FlatPart> layer, Use use);
 
     /// Returns the sum over the pieces up to the next end, all of which must have been added, and starts over.

@@ -57,6 +57,7 @@ TEST(CheckedOps, HaveNoWorkForTheirRepetition) {
             DeviceRun made(schedule, Storage::Bf16);
             made.run.model.width = 128; // without gaps between parameters
             made.run.model.heads = 4;
+            made.run.aadiff->digests = false;
             if (!checks) made.run.aadiff.reset();
             const auto work = std::make_shared<WorkOfOps>();
             dynamic_cast<EmulatedDevice&>(*made.device).observer = work;
@@ -171,6 +172,7 @@ TEST(CheckedOps, RecurAsGraphsInEachStepWithTheSameChecks) {
         return device->capturedBatches() - before;
     };
     EXPECT_GT(newGraphs(false), 0);
+    EXPECT_GT(newGraphs(false), 0) << "the first step of the optimizer allocates its memory";
     EXPECT_EQ(newGraphs(false), 0);
     EXPECT_GT(newGraphs(true), 0);
     for (int again = 0; again < 3; ++again) {

@@ -106,7 +106,8 @@ TEST_F(KeptSums, DoNotChangeAndChangeNothing) {
     }
 }
 
-// One check per step and layer, announced from the start, as layers are captured.
+// Checks of some pieces, announced from the start, as layers are captured. The sums of a check are released at once,
+// after a piece, or never.
 TEST_F(KeptSums, AreNotCopied) {
     struct Copies final : DeviceObserver {
         std::uint32_t called(Kind kind, bool /*graph*/) override { return copies += kind == Kind::Copy ? 1 : 0; }
@@ -115,15 +116,20 @@ TEST_F(KeptSums, AreNotCopied) {
         std::uint32_t copies = 0;
     };
     const std::vector<Piece> order{{Microbatch{0}}, {Microbatch{1}}, {Microbatch{2}}, {Microbatch{3}}};
-    for (std::size_t checked = 0; checked < order.size(); ++checked) {
+    for (unsigned checked = 0; checked < 3U << order.size(); ++checked) {
+        const std::size_t released_after = checked >> order.size();
+        const auto isChecked = [&](std::size_t piece) { return (checked >> piece & 1U) != 0; };
         GradientSum sums(*queue_, order, kSize);
         const auto copies = std::make_shared<Copies>();
         device_->observer = copies;
         std::vector<GradientSum::RangeTarget> kept;
         for (std::size_t piece = 0; piece < order.size(); ++piece) {
             sums.begin(order[piece]);
-            const GradientSum::RangeTarget to = sums.target(parts_, piece == checked ? Use::IsKept : Use::IsKeptLater);
-            if (piece == checked) kept.push_back(to);
+            bool later = false;
+            for (std::size_t next = piece + 1; next < order.size(); ++next)
+                later = later || isChecked(next);
+            kept.push_back(sums.target(parts_, isChecked(piece) ? Use::IsKept : later ? Use::IsKeptLater : Use::Adds));
+            if (released_after < 2 && kept.size() > released_after) kept.erase(kept.begin());
             sums.end(order[piece]);
         }
         kept.clear();

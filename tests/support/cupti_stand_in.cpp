@@ -205,13 +205,15 @@ public:
             const std::lock_guard lock(mutex_);
             finish();
             std::swap(out, full_);
+            const std::vector<Buffer> late = std::exchange(late_, {});
             if (delivery_.out_of_order) {
                 if (!forced && out.size() > 1) {
-                    full_.push_back(out.front());
+                    late_.push_back(out.front());
                     out.erase(out.begin());
                 }
                 std::ranges::reverse(out);
             }
+            out.insert(out.end(), late.begin(), late.end());
         }
         for (const Buffer& buffer : out)
             complete_(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
@@ -268,6 +270,7 @@ private:
     Delivery delivery_;
     Buffer buffer_;
     std::vector<Buffer> full_;
+    std::vector<Buffer> late_; ///< withheld from the last flush
     std::size_t finished_ = 0;
     std::size_t dropped_ = 0;
     std::uint32_t correlations_ = 0;
