@@ -128,7 +128,7 @@ private:
 };
 
 void reportShape(const ReportDevice& device, const Shape& shape) {
-    constexpr int kSteps = 20;
+    const int steps = device.every_preset ? 20 : 2;
     AttentionBench own(device.plain, shape);
     AttentionBench other(device.cudnn, shape);
     double difference = 0; // of outputs, relative to their norm
@@ -146,7 +146,7 @@ void reportShape(const ReportDevice& device, const Shape& shape) {
         other.step();
     } while (std::chrono::steady_clock::now() < warm);
     for (AttentionBench* const bench : {&own, &other, &other, &own})
-        bench->measure(kSteps);
+        bench->measure(steps);
     for (const auto& [name, bench] : {std::pair{"own", &own}, {"cuDNN", &other}}) {
         const auto rate = [](double flops, double time) { return time > 0 ? flops / time * 1e-12 : 0.0; };
         fmt::print("{:<14} {:<6} forward {:8.1f} us ({:4.0f} TFLOP/s)  backward {:8.1f} us ({:4.0f} TFLOP/s)  {}\n",
