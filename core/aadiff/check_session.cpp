@@ -14,6 +14,7 @@ namespace {
 constexpr int kStepsToLearn = 2; ///< the first step includes warm-up
 constexpr std::size_t kBubblesToTrust = 2;
 constexpr std::size_t kRememberedChecks = 8;
+constexpr int kStepsToForget = 8; ///< without a check of its kind, until a single measured cost is forgotten
 
 std::size_t stagesOf(const Schedule& schedule) {
     return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
@@ -353,9 +354,14 @@ void CheckSession::skipRest() {
         counts_.checks.add(CheckOutcome::Skipped);
         step_.checks.push_back(recordOf(check.what, CheckOutcome::Skipped, last_end_, last_end_));
     }
-    // A check that was slow only because the machine was busy must not exclude all later checks of its kind.
-    for (auto& [key, costs] : costs_)
-        if (!fitted.contains(key) && costs.size() > 1) costs.erase(std::ranges::max_element(costs));
+    // A check that was slow only because the machine was busy must not exclude all later checks of its kind. If even
+    // the fastest one does not fit for a while, the planned cost counts again.
+    for (auto& [key, costs] : costs_) {
+        int& unfit = unfit_[key];
+        unfit = fitted.contains(key) ? 0 : unfit + 1;
+        const bool forgets = unfit > 0 && (costs.size() > 1 || unfit % kStepsToForget == 0);
+        if (forgets && !costs.empty()) costs.erase(std::ranges::max_element(costs));
+    }
 }
 
 Status CheckSession::makePlanOfMeasured() {

@@ -168,6 +168,7 @@ private:
     std::int64_t turn_ = 0;
     std::set<std::tuple<Stage, int, OpKind>> left_out_;
     std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< durations of the latest single-layer checks
+    std::map<std::tuple<Chunk, OpKind>, int> unfit_;                ///< number of steps since the latest check
     BubbleForecast bubbles_;                                        ///< indexed by the op after the bubble
     int steps_in_order_ = 0;
     std::map<OpKind, std::vector<TimeNs>> op_times_;
