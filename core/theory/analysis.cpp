@@ -1,6 +1,7 @@
 #include "core/theory/analysis.h"
 
 #include "core/cost/measured_times.h"
+#include "core/schedule/moving_names.h"
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +138,14 @@ StepAnalysis StepAnalyzer::asItRan(const StepTimeline& step, const StepOrder& or
 
 void StepAnalyzer::consolidate(const StepTimeline& step, StepAnalysis& analysis) {
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
-    const auto consolidated = consolidation_->bubbles(before_steady);
+    // Where stages move, ops also wait for weights, without which consolidation would move them too far.
+    std::vector<PerPosition<TimeNs>> consolidated;
+    if (step.placement == kMovingPlacement) {
+        for (const std::vector<Bubble>& bubbles : analysis.bubbles)
+            consolidated.push_back(sumByPosition(bubbles));
+    } else {
+        consolidated = consolidation_->bubbles(before_steady);
+    }
     std::vector<RankAccount>& ranks = analysis.ranks.edit();
     ranks.reserve(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r)
