@@ -284,7 +284,13 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
                                             "contain the waits for weights.")
                                       : actionAgainst(cause.cause);
         statement.cost = cause.without;
-        statement.change = changeAgainst(cause.cause);
+        if (cause.cause == Cause::Imbalance && encodersOf(run.schedule.placement).ranks() > 0) {
+            statement.action =
+                say("Balance the stages: within the encoders and the trunk by moving layers, between them "
+                    "by giving them other numbers of ranks.");
+        } else {
+            statement.change = changeAgainst(cause.cause);
+        }
         statement.gain = gains.of(statement.change);
         if (cause.cause == Cause::Imbalance && statement.gain &&
             fractionOf(*statement.gain, step_time) < kLeastShareNamed)

@@ -181,8 +181,8 @@ Run recordedOn(Run run, const std::vector<std::string>& hosts, const std::vector
         args[0].setText(builder.intern(hosts[r]));
         args[1].name = builder.intern("clock");
         args[1].setText(builder.intern(clocks[r]));
-        builder.addInstant({track, TimeNs{0}, builder.intern("capture begins"), builder.intern("capture"),
-                            builder.args().add(args)});
+        builder.addInstant(
+            {track, TimeNs{0}, builder.intern("capture begins"), builder.intern("capture"), builder.args().add(args)});
         for (const StepTimeline& step : run.steps) {
             for (const TimelineOp& op : step.ranks[r])
                 builder.addSlice({track, op.start, op.duration(), builder.intern(opName(op.op)), 0, 0});

@@ -191,6 +191,17 @@ TEST(Answer, MovingLayersWinsLessThanASlowStageCosts) {
     EXPECT_GT(*first.gain, first.cost / 2);
 }
 
+TEST(Answer, LayersDoNotMoveBetweenEncodersAndTheTrunk) {
+    ScheduleSpec spec{"1f1b", "", 4, 8};
+    spec.encoders = {1, 0};
+    const Answer answer = answerOfRun(makeRunOf(
+        spec, kSteps, [](int) -> TimeOf { return [](Rank rank, const Op&) { return rank.value == 0 ? 0.2 : 1; }; }));
+    EXPECT_EQ(answer.first().kind, "imbalance");
+    EXPECT_THAT(answer.first().action.text(), HasSubstr("other numbers of ranks"));
+    EXPECT_EQ(answer.first().change, "");
+    EXPECT_FALSE(answer.first().gain);
+}
+
 TEST(Answer, SortsByWhatCanBeWon) {
     const auto answer = answerOfRun(withSlowRank(k1F1B, 1, 1.4));
     std::vector<TimeNs> worths;
