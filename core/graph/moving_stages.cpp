@@ -130,7 +130,8 @@ Result<MovingForm> movingForm(const MovingStages& stages, const MovingTimes& tim
     const TimeNs visit = stages.microbatches * times.forward;
     if (times.forward != times.backward || times.weights > visit)
         return usageError(
-            "the closed form of roundpipe holds only for equal stages whose weights can be loaded within one visit",
+            "the closed form of roundpipe holds only if forward and backward stages take the same time and load their "
+            "weights within one visit",
             "split the backward into smaller stages, as RoundPipe does");
     const TimeNs hop = times.forward + (stages.pp > 1 ? times.transfer : TimeNs{0});
     const TimeNs round = std::max(visit, stages.pp * hop);
