@@ -286,7 +286,8 @@ GradientSum::RangeTarget GradientSum::target(std::span<const FlatPart> layer, Us
         range.apart = roomFor(layer);
     }
     const Kept after = now(run.first, range);
-    return {{after.values - run.first, starts ? nullptr : before.values - run.first}, before, after};
+    const Target target{after.values - run.first, starts ? nullptr : before.values - run.first};
+    return keeps ? RangeTarget{target, before, after} : RangeTarget{target, {}, {}};
 }
 
 void GradientSum::end(Piece piece) {
