@@ -22,6 +22,19 @@ std::vector<std::string> llama(std::vector<std::string> more = {}) {
     return words;
 }
 
+TEST(PlanCommand, RatesWeightsThatTravel) {
+    const auto planned = runProgram({"plan", "--preset", "llama3-8b", "--gpus", "16", "--gpu", "h100", "--global-batch",
+                                     "256", "--pp", "4", "--schedule", "TawPipe,weipipe", "--json"})
+                             .json();
+    ASSERT_FALSE(planned["plans"].empty());
+    for (const auto& plan : planned["plans"])
+        EXPECT_TRUE(plan["schedule"] == "weipipe" || plan["schedule"] == "tawpipe") << plan["schedule"];
+    EXPECT_EQ(runProgram({"plan", "--preset", "llama3-8b", "--gpus", "16", "--gpu", "h100", "--global-batch", "256",
+                          "--schedule", "roundpipe"})
+                  .exit_code,
+              2);
+}
+
 TEST(PlanCommand, AddsTheMemoryCurveOfEachRank) {
     const test::ScratchFolder scratch;
     const std::string file = (scratch.path() / "best.pftrace").string();

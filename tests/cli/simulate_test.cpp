@@ -1,5 +1,6 @@
 #include "tests/cli/program.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,6 +142,36 @@ TEST(SimulateCommand, WritesTracesOfStagesThatMove) {
         }
         EXPECT_EQ(runProgram({"search", "--from", trace}).exit_code, 2);
     }
+}
+
+/// Ops named as in PyTorch's traces, which contain no statement about the run.
+TEST(AnalyzeCommand, GuessesStagesThatMove) {
+    const ScratchFolder scratch;
+    const auto simulated = runProgram({"simulate", "--schedule", "weipipe", "--pp", "3", "--microbatches", "9",
+                                       "--forward", "10ms", "--backward", "20ms", "--json", "--ops"})
+                               .json();
+    for (int rank = 0; rank < 3; ++rank) {
+        nlohmann::json events = nlohmann::json::array();
+        for (const auto& op : simulated["ops"]) {
+            if (op[3] != rank) continue;
+            const std::string name =
+                fmt::format("PP:{}{}{}", op[2].get<int>(), op[0].get<std::string>(), op[1].get<int>());
+            const auto start = op[4].get<std::int64_t>();
+            events.push_back({{"ph", "X"},
+                              {"cat", "user_annotation"},
+                              {"name", name},
+                              {"pid", 1},
+                              {"tid", 1},
+                              {"ts", start / 1000},
+                              {"dur", (op[5].get<std::int64_t>() - start) / 1000}});
+        }
+        scratch.write(fmt::format("traces/rank{}.json", rank), events.dump());
+    }
+    const auto analysed = runProgram({"analyze", scratch.file("traces"), "--json"}).json();
+    EXPECT_EQ(analysed["schedule"]["schedule"], "weipipe");
+    EXPECT_EQ(analysed["schedule"]["placement"], "moving");
+    EXPECT_EQ(analysed["schedule"]["source"], "inferred");
+    EXPECT_EQ(analysed["steps"][0]["wall_ns"], simulated["makespan_ns"]);
 }
 
 TEST(SimulateCommand, SendsWeightsInsteadOfActivations) {
