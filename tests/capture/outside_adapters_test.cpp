@@ -81,7 +81,7 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto run = [&](std::vector<std::string> command) {
         for (const std::string& word :
              {std::string("--"), torchrun_, std::string("--nproc-per-node"), std::string("2"),
-              std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("300")})
+              std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("600")})
             command.push_back(word);
         return runProgram(command);
     };
