@@ -144,6 +144,23 @@ TEST(SimulateCommand, WritesTracesOfStagesThatMove) {
     }
 }
 
+TEST(SimulateCommand, WritesPlacementsThatExtractsKeep) {
+    const ScratchFolder scratch;
+    for (const auto& [schedule, encoders, placement] :
+         {std::tuple{"weipipe", "", "moving"}, {"1f1b", "2+1", "encoders-2-1"}}) {
+        const std::string trace = scratch.file(std::string(schedule) + ".pftrace");
+        std::vector<std::string> words{"simulate",       "--schedule", schedule, "--pp", "4",
+                                       "--microbatches", "8",          "--out",  trace};
+        if (*encoders != 0) words.insert(words.end(), {"--encoders", encoders});
+        ASSERT_EQ(runProgram(words).exit_code, 0);
+        const std::string folder = scratch.file(std::string(schedule) + "-extract");
+        ASSERT_EQ(runProgram({"extract", trace, "--out", folder}).exit_code, 0);
+        const auto analysed = runProgram({"analyze", folder, "--json"}).json();
+        EXPECT_EQ(analysed["schedule"]["schedule"], schedule);
+        EXPECT_EQ(analysed["schedule"]["placement"], placement);
+    }
+}
+
 /// Ops named as in PyTorch's traces, which contain no statement about the run.
 TEST(AnalyzeCommand, GuessesStagesThatMove) {
     const ScratchFolder scratch;
