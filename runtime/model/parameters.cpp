@@ -287,7 +287,7 @@ GradientSum::RangeTarget GradientSum::target(std::span<const FlatPart> layer, Us
     }
     const Kept after = now(run.first, range);
     const Target target{after.values - run.first, starts ? nullptr : before.values - run.first};
-    return keeps ? RangeTarget{target, before, after} : RangeTarget{target, {}, {}};
+    return {target, before, keeps ? after : Kept{}};
 }
 
 void GradientSum::end(Piece piece) {

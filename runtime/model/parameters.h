@@ -173,8 +173,8 @@ public:
     enum class Use : std::uint8_t { Adds, IsKeptLater, IsKept };
     struct RangeTarget {
         Target target;
-        Kept before; ///< these two only if the gradient is kept
-        Kept after;
+        Kept before; ///< the sum to add to, if the range was ever kept; own it until the work that reads it is queued
+        Kept after;  ///< only if the gradient is kept
     };
 
     /// Call begin() before and end() after the piece's gradient is computed.

@@ -128,7 +128,10 @@ TEST_F(KeptSums, AreNotCopied) {
             bool later = false;
             for (std::size_t next = piece + 1; next < order.size(); ++next)
                 later = later || isChecked(next);
-            kept.push_back(sums.target(parts_, isChecked(piece) ? Use::IsKept : later ? Use::IsKeptLater : Use::Adds));
+            const GradientSum::RangeTarget to = sums.target(parts_, isChecked(piece) ? Use::IsKept
+                                                                    : later          ? Use::IsKeptLater
+                                                                                     : Use::Adds);
+            if (isChecked(piece)) kept.push_back(to);
             if (released_after < 2 && kept.size() > released_after) kept.erase(kept.begin());
             sums.end(order[piece]);
         }
