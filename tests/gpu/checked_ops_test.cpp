@@ -49,8 +49,8 @@ public:
 // Inputs are not copied, and the first execution's results are digested in the bubble: until then, both stay in the
 // memory that the op uses anyway.
 TEST(CheckedOps, HaveNoWorkForTheirRepetition) {
-    constexpr int kSteps = 4;
-    for (const char* const name : {"gpipe", "1f1b", "zb-h1"}) {
+    constexpr int kSteps = 3;
+    for (const char* const name : {"1f1b", "zb-h1"}) {
         SCOPED_TRACE(name);
         const Schedule schedule = scheduleOf(name, 4, 8);
         const auto workOf = [&](bool checks, std::size_t& replays) {
