@@ -34,6 +34,31 @@ std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
     return std::nullopt;
 }
 
+/// Rejects options that only other schedules use. Errors: Usage.
+Status rejectUnused(const ScheduleRequest& request) {
+    const ScheduleSpec& spec = request.spec;
+    const bool halves = request.input_grad || request.weight_grad;
+    const bool of_whole = request.input_grad && request.weight_grad && !request.backward;
+    const bool splits = weightPathOf(request) == WeightPath::RingSplit;
+    const std::array unused{
+        std::pair(!spec.flavor.empty(), "--flavor"),
+        std::pair(spec.group_size > 0, "--group-size"),
+        std::pair(spec.memory_limit > 0, "--memory-limit"),
+        std::pair(spec.sequence_slices > 1, "--sequence-slices"),
+        std::pair(spec.encoders.ranks() > 0, "--encoders"),
+        std::pair(spec.loss > TimeNs{0}, "--loss"),
+        std::pair(!request.activation_sizes.empty(), "--activation-sizes"),
+        std::pair(request.overlapped.has_value(), "--overlapped"),
+        std::pair(request.all_reduce.has_value(), "--all-reduce"),
+        std::pair(!request.slice_cut.empty(), "--slices"),
+        std::pair(!request.op_times.empty(), "--op-times"),
+        std::pair(halves && !of_whole && !splits, request.input_grad ? "--input-grad" : "--weight-grad")};
+    const auto* const given = std::ranges::find(unused, true, &std::pair<bool, const char*>::first);
+    if (given == unused.end()) return {};
+    return usageError(fmt::format("{} has no effect with {}", given->second, spec.name),
+                      fmt::format("omit {}", given->second));
+}
+
 /// `peaks` are activations per rank, or empty if an activation is not freed on the rank that stored it.
 report::Table rankTable(const StepTimeline& step, const std::vector<int>& peaks) {
     using report::column;
@@ -240,6 +265,7 @@ bool movesStages(const ScheduleRequest& request) {
 
 Status planMovingRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,
                      runtime::RunConfig& config) {
+    BUBBLESCOPE_TRY(rejectUnused(request));
     if (const std::optional<WeightPath> path = weightPathOf(request)) {
         BUBBLESCOPE_TRY(checkOneStage(request, *path));
         BUBBLESCOPE_TRY(checkMessageTimes(*path, config.times, nodes));
@@ -284,7 +310,9 @@ CommandResult runMoving(const runtime::RunConfig& config, const SvgOptions& svg,
 
 CommandResult simulateMovingStages(const ScheduleRequest& request, const MovingOptions& options) {
     constexpr TimeNs kForwardByDefault{1'000'000};
-    BUBBLESCOPE_ASSIGN(const CostModel costs, request.costs(kForwardByDefault));
+    BUBBLESCOPE_TRY(rejectUnused(request));
+    BUBBLESCOPE_ASSIGN(CostModel costs, request.costs(kForwardByDefault));
+    BUBBLESCOPE_ASSIGN(costs.transfers, request.transfers.model(request.spec.pp, costs.comm > TimeNs{0}));
     if (const std::optional<WeightPath> path = weightPathOf(request))
         return simulateWeights(request, costs, *path, options);
     return simulateRoundPipe(request, costs, options);

@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -342,6 +343,30 @@ CommandResult simulateAlone(const SimulateArguments& options, const ScheduleRequ
     return 0;
 }
 
+/// Rejects options that have no effect if stages do not belong to ranks.
+Status checkMoving(const SimulateArguments& options) {
+    const MemoryRequest& memory = options.memory;
+    const std::array unused{std::pair(!options.faults.empty(), "--inject"),
+                            std::pair(options.steps > 1, "--steps"),
+                            std::pair(options.dispatch.dynamic(), "--dispatch"),
+                            std::pair(memory.hasModel(), "--memory-preset"),
+                            std::pair(memory.budget.has_value(), "--memory-budget"),
+                            std::pair(options.lowering.wanted(), "--lower"),
+                            std::pair(options.queues.given(), "--communicators"),
+                            std::pair(options.weights.host_copy > TimeNs{0}, "--host-copy"),
+                            std::pair(options.weights.peer_copy > TimeNs{0}, "--peer-copy"),
+                            std::pair(options.choices, "--communication-choices"),
+                            std::pair(options.weight_choices, "--weight-choices"),
+                            std::pair(!options.times_of.empty(), "--times-of"),
+                            std::pair(!options.latex.empty(), "--latex"),
+                            std::pair(!options.markdown.empty(), "--markdown"),
+                            std::pair(!options.figure.empty(), "--figure")};
+    const auto* const given = std::ranges::find(unused, true, &std::pair<bool, const char*>::first);
+    if (given == unused.end()) return {};
+    return usageError(fmt::format("{} has no effect with {}", given->second, options.schedule.spec.name),
+                      fmt::format("omit {}", given->second));
+}
+
 CommandResult run(const SimulateArguments& options) {
     ScheduleRequest request = options.schedule;
     request.transfers.eager_sends = options.queues.eager.has_value();
@@ -350,6 +375,7 @@ CommandResult run(const SimulateArguments& options) {
     if (movesStages(request)) {
         if (!axes.empty())
             return usageError(fmt::format("{} cannot be compared in a table", request.spec.name), "simulate it alone");
+        BUBBLESCOPE_TRY(checkMoving(options));
         return simulateMovingStages(request, {.weights = options.weights,
                                               .nodes = options.nodes,
                                               .svg = options.svg,

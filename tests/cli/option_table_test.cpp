@@ -113,6 +113,8 @@ std::vector<Words> allFlavors() {
             bases.back().insert(bases.back().end(), {"--microbatches", microbatches});
         }
     }
+    for (const char* const moving : {"roundpipe", "weipipe", "weipipe-naive", "weipipe-zb", "tawpipe"})
+        bases.push_back({"simulate", "--schedule", moving, "--pp", "4", "--microbatches", "8"});
     return bases;
 }
 

@@ -5,7 +5,7 @@ fix. Rank 0 prints a JSON line with the period from step to step in ms. Ranks ru
 allowed, so that other load does not reach them. The jobs do not use Bubblescope.
 
 On a GPU, all ranks share the first one, and layers are kernels that wait. Kernels of different processes run at the same time
-only under NVIDIA's MPS, which whoever starts the job must have started.
+only under NVIDIA's MPS, which the caller starts.
 """
 
 import gc
