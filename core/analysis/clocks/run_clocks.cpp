@@ -251,8 +251,10 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, stepped, true));
         if (stepped.residual < report.residual) report = std::move(stepped);
     }
-    // `record` states wall-clock times; without pings, the bounds may be wider than the error of the hosts' time service.
-    const bool on_wall_clocks = !run.info && std::ranges::any_of(native, [](const NativeClocks& file) { return file.host.has_value(); });
+    // `record` states wall-clock times; without pings, the bounds may be wider than the error of the hosts' time
+    // service.
+    const bool on_wall_clocks =
+        !run.info && std::ranges::any_of(native, [](const NativeClocks& file) { return file.host.has_value(); });
     const bool known_to_differ = options.use == ClockUse::Align || (nameless == 0 && !on_wall_clocks);
     const auto unrelated = whyUnrelated(run, report, options);
     const bool contradicted = std::ranges::any_of(report.ranks, [&](const RankClock& rank) {
@@ -263,7 +265,8 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
     if (unrelated || (!known_to_differ && !contradicted)) {
         report.method = ClockMethod::AsRecorded;
         report.reason = nameless == 0 ? "ranks ran on different hosts" : "the files do not name their hosts";
-        report.reason += unrelated ? ", and their events do not show clock offsets" : "; their events agree with their clocks";
+        report.reason +=
+            unrelated ? ", and their events do not show clock offsets" : "; their events agree with their clocks";
         for (RankClock& rank : report.ranks) { // trusted at an offset of 0, which is consistent with the events
             rank.fit.bound = unrelated ? TimeNs{0} : rank.fit.bound + std::chrono::abs(rank.fit.offset);
             rank.fit.offset = TimeNs{0};
