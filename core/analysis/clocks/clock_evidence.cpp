@@ -183,7 +183,8 @@ Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw) {
     if (run == 0 && begins == 0) return files; // neither a run nor a recorded job
     for (const Instant& instant : trace.instants()) {
         NativeClocks& file = files[trace.tracks()[instant.track].file];
-        const bool states_run = run != 0 && instant.category == run && trace.text(instant.name) == trace_names::kRunEvent;
+        const bool states_run =
+            run != 0 && instant.category == run && trace.text(instant.name) == trace_names::kRunEvent;
         if (states_run || (begins != 0 && instant.name == begins)) {
             const auto host = trace.textArg(instant.args, "host");
             if (!host || host->empty()) continue;
