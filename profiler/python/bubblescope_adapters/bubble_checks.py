@@ -17,7 +17,6 @@ from .check_budget import Budget, Waits
 from .layers import Kept, KeptGradients, difference, digest, digests, spare
 from .neighbours import Neighbours
 from .rank_checks import RankChecks
-from .trial import CannotRepeat
 
 _TRIAL_STEPS = 16  # a layer is left out if its trial has found no bubble after this many steps
 _BACKWARD_TRIAL_STEPS = 4  # the same limit for backwards, from the end of the forwards' trials
@@ -81,8 +80,6 @@ class BubbleChecks(RankChecks):
         self._forwards_known = 0  # number of steps until all forwards have had their trial
         self._chosen = []  # (kind, micro-batch, chunk, layer) whose data the step keeps
         self._planned = {}  # by (micro-batch, chunk): {layer: kinds}
-        self._kept = {}  # (micro-batch, chunk, layer): Kept
-        self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
         self._taken = []  # KeptGradients whose checks are finished or in progress
         self._fresh = []  # (kind, micro-batch, chunk, layer) not yet reported to the session
         self._ran = []  # ops not yet reported to the session
@@ -302,29 +299,9 @@ class BubbleChecks(RankChecks):
         others = list(self._kept.values()) + [one for some in list(self._gradients.values()) for one in some.values()]
         return max(kept.bytes, layer.kept_bytes) + sum([one.bytes for one in others]) <= self._memory
 
-    def _keep(self, layer, key, kept):
-        if isinstance(kept, Exception):
-            self._kept.pop(key, None)
-            self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
-            return None
-        if not self._has_room(layer, kept):
-            return None
+    def _on_kept(self, key, kept):
         self._layers_kept(kept)
-        self._kept[key] = kept
         self._fresh.append(("F",) + key)
-        return kept
-
-    def _keep_gradients(self, layer, key, kinds, kept):
-        microbatch, chunk, number = key
-        if isinstance(kept, Exception):
-            self._gradients.get((microbatch, chunk), {}).pop(number, None)
-            self._refuse_gradients(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
-            return None
-        if not self._has_room(layer, kept):
-            return None
-        kept.wanted = kinds
-        self._gradients.setdefault((microbatch, chunk), {})[number] = kept
-        return kept
 
     def _take(self, kind, microbatch, chunk, layer):
         """Data kept for a check; None if missing or incomplete."""

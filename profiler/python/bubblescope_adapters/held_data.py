@@ -2,14 +2,11 @@
 
 from .layers import HeldGradients, Kept
 from .rank_checks import RankChecks
-from .trial import CannotRepeat
 
 
 class HeldData(RankChecks):
     def __init__(self, pipeline, margin, memory, device):
         super().__init__(pipeline, margin, memory, device)
-        self._kept = {}  # (micro-batch, chunk, layer): Kept
-        self._gradients = {}  # (micro-batch, chunk): {layer: HeldGradients}
         self._planned = {}  # by (micro-batch, chunk): {layer: kinds}; None = trials
 
     def _running(self):
@@ -39,28 +36,6 @@ class HeldData(RankChecks):
                + [work.kept.layer is layer for work in self._running()]):
             return set()
         return {"F"} if layer.is_open("F") else {kind for kind in self._backwards[chunk] if layer.is_open(kind)}
-
-    def _keep(self, layer, key, kept):
-        if isinstance(kept, Exception):
-            self._kept.pop(key, None)
-            self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
-            return None
-        if not self._has_room(layer, kept):
-            return None
-        self._kept[key] = kept
-        return kept
-
-    def _keep_gradients(self, layer, key, kinds, kept):
-        microbatch, chunk, number = key
-        if isinstance(kept, Exception):
-            self._gradients.get((microbatch, chunk), {}).pop(number, None)
-            self._refuse_gradients(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
-            return None
-        if not self._has_room(layer, kept):
-            return None
-        kept.wanted = kinds
-        self._gradients.setdefault((microbatch, chunk), {})[number] = kept
-        return kept
 
     def _has_room(self, layer, kept):
         if self._memory is None:

@@ -33,6 +33,8 @@ class RankChecks:
         self._numbers = {}  # (kind, micro-batch, chunk): number of ops of a step up to this one
         self._ops = {}  # results of Session.prepared(), by op
         self._watched = []
+        self._kept = {}  # (micro-batch, chunk, layer): data of a forward
+        self._gradients = {}  # (micro-batch, chunk): {layer: data of its backward}
         self._stated = False
         self._find_layers()
 
@@ -75,6 +77,36 @@ class RankChecks:
         elif layer.is_open(kind):
             layer.left_out.add(kind)
             self._leave_out(layer.stage, layer.number, layer.name, why, _BACKWARDS[kind])
+
+    def _has_room(self, layer, kept):
+        """Whether the data fits into the memory for checks."""
+        raise NotImplementedError
+
+    def _on_kept(self, key, kept):
+        """Called before the data of a forward is stored."""
+
+    def _keep(self, layer, key, kept):
+        if isinstance(kept, Exception):
+            self._kept.pop(key, None)
+            self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            return None
+        if not self._has_room(layer, kept):
+            return None
+        self._on_kept(key, kept)
+        self._kept[key] = kept
+        return kept
+
+    def _keep_gradients(self, layer, key, kinds, kept):
+        microbatch, chunk, number = key
+        if isinstance(kept, Exception):
+            self._gradients.get((microbatch, chunk), {}).pop(number, None)
+            self._refuse_gradients(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            return None
+        if not self._has_room(layer, kept):
+            return None
+        kept.wanted = kinds
+        self._gradients.setdefault((microbatch, chunk), {})[number] = kept
+        return kept
 
     def _refuse_untried(self, untried):
         backwards = {}
