@@ -213,7 +213,8 @@ private:
 ScheduleMatch matchMoving(const Schedule& observed) {
     ScheduleMatch match;
     std::vector<Schedule> known = movingOrders(observed.pp, observed.microbatches, observed.vpp);
-    std::ranges::stable_partition(known, [&](const Schedule& order) { return order.name == observed.name; });
+    std::stable_partition(known.begin(), known.end(),
+                          [&](const Schedule& order) { return order.name == observed.name; });
     std::size_t most = 0;
     for (Schedule& order : known) {
         const OrderComparison comparison = compareOrders(order, observed);
