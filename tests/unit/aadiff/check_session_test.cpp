@@ -10,7 +10,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <ranges>
 #include <set>
 #include <vector>
 
@@ -116,12 +115,13 @@ TEST_F(CheckSessions, TakeTurnsIfOnlyOneCheckFitsPerStep) {
 TEST_F(CheckSessions, MoveAUnitToAnotherMicrobatch) {
     ASSERT_TRUE(session_->beginStep(0).ok());
     const LayerOp planned = session_->planned().front();
-    const auto other = std::ranges::find_if(std::views::iota(0, 3), [&](int microbatch) {
+    constexpr std::array kMicrobatches{0, 1, 2};
+    const auto* const other = std::ranges::find_if(kMicrobatches, [&](int microbatch) {
         LayerOp what = planned;
         what.op.microbatch = Microbatch{microbatch};
         return !session_->wanted(what).value();
     });
-    ASSERT_LT(*other, 3);
+    ASSERT_NE(other, kMicrobatches.end());
     EXPECT_THAT(session_->move(planned, Microbatch{3}).error().text(), HasSubstr("has no layer"));
     ASSERT_TRUE(session_->move(planned, Microbatch{*other}).ok());
     EXPECT_FALSE(session_->wanted(planned).value());
