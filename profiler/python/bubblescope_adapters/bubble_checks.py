@@ -14,7 +14,7 @@ import time
 
 from . import events
 from .check_budget import Budget, Waits
-from .layers import Kept, KeptGradients, difference, digest, digests, spare
+from .layers import KeptGradients, difference, digest, digests, spare
 from .neighbours import Neighbours
 from .rank_checks import RankChecks
 
@@ -61,6 +61,8 @@ class _Worker(threading.Thread):
 
 
 class BubbleChecks(RankChecks):
+    _data_of_backwards = KeptGradients
+
     def __init__(self, pipeline, margin, memory, cost, threads=1):
         """`cost` is the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack,
         the delays of all ranks add up, so each rank gets a part of the fraction. `threads` is the number of compute threads
@@ -79,7 +81,6 @@ class BubbleChecks(RankChecks):
         self._steps = 0
         self._forwards_known = 0  # number of steps until all forwards have had their trial
         self._chosen = []  # (kind, micro-batch, chunk, layer) whose data the step keeps
-        self._planned = {}  # by (micro-batch, chunk): {layer: kinds}
         self._taken = []  # KeptGradients whose checks are finished or in progress
         self._fresh = []  # (kind, micro-batch, chunk, layer) not yet reported to the session
         self._ran = []  # ops not yet reported to the session
@@ -262,25 +263,8 @@ class BubbleChecks(RankChecks):
                 start, self._arrived = min(start, self._arrived), 0
             self._ran.append((self._op(kind, microbatch, chunk)[0], start, end))
 
-    def _arm(self, chunk, microbatch):
-        if self._session is None:
-            wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
-        else:
-            planned = self._planned.get((microbatch, chunk))
-            if not planned:
-                return
-            wanted = [(self._layers[chunk][number], kinds) for number, kinds in planned.items()]
-        for layer, kinds in wanted:
-            if layer is None or not kinds:
-                continue
-            key = microbatch, chunk, layer.number
-            if "F" in kinds:
-                layer.watch(Kept, lambda kept, layer=layer, key=key: self._keep(layer, key, kept))
-            if len(kinds) > ("F" in kinds):
-                of_op = frozenset(kinds - {"F"})
-                layer.watch(KeptGradients, lambda kept, layer=layer, key=key, kinds=of_op:
-                            self._keep_gradients(layer, key, kinds, kept))
-            self._watched.append(layer)
+    def _in_trials(self):
+        return self._session is None
 
     def _last_wait(self):
         return self._waits.last(_SHORTEST)

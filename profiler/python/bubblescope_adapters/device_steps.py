@@ -65,7 +65,7 @@ class Times:
         self._stopped = {}  # by place: (length of the pause, the step at which it ends)
 
     def has_stopped(self, place, now):
-        """True if there are no checks at the place, because they delayed the next op. `now` is a number of steps."""
+        """True while checks at the place pause because they delayed the next op. `now` counts steps."""
         return now < self._stopped.get(place, (0, 0))[1]
 
     def learn(self, step, now):

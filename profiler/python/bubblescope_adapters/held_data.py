@@ -1,34 +1,18 @@
 """The data that checks on a GPU hold from an op until its check is queued."""
 
-from .layers import HeldGradients, Kept
+from .layers import HeldGradients
 from .rank_checks import RankChecks
 
 
 class HeldData(RankChecks):
-    def __init__(self, pipeline, margin, memory, device):
-        super().__init__(pipeline, margin, memory, device)
-        self._planned = {}  # by (micro-batch, chunk): {layer: kinds}; None = trials
+    _data_of_backwards = HeldGradients
 
     def _running(self):
         """Works whose data the device may still use."""
         raise NotImplementedError
 
-    def _arm(self, chunk, microbatch):
-        if self._planned is None:
-            wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
-        else:
-            planned = self._planned.get((microbatch, chunk), {})
-            wanted = [(self._layers[chunk][number], kinds) for number, kinds in planned.items()]
-        for layer, kinds in wanted:
-            if layer is None or not kinds:
-                continue
-            key = microbatch, chunk, layer.number
-            if "F" in kinds:
-                layer.watch(Kept, lambda kept, layer=layer, key=key: self._keep(layer, key, kept))
-            if kinds - {"F"}:
-                layer.watch(HeldGradients, lambda kept, layer=layer, key=key, kinds=frozenset(kinds - {"F"}):
-                            self._keep_gradients(layer, key, kinds, kept))
-            self._watched.append(layer)
+    def _in_trials(self):
+        return self._planned is None
 
     def _in_trial(self, layer, chunk):
         """The kinds whose data is kept in the layer's next execution. Backwards follow after the trial of the forward."""

@@ -4,7 +4,7 @@ library that plans the checks and records them."""
 from . import bubblescope_aadiff as aadiff
 from . import events
 from .device import host
-from .layers import Layer, split
+from .layers import Kept, Layer, split
 from .trial import CannotRepeat, is_compiled
 
 _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
@@ -24,6 +24,8 @@ class Pipeline:
 
 
 class RankChecks:
+    _data_of_backwards = None  # the class that keeps it
+
     def __init__(self, pipeline, margin, memory, device=host):
         self._pipeline, self._margin, self._memory, self._device = pipeline, margin, memory, device
         self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
@@ -33,6 +35,7 @@ class RankChecks:
         self._numbers = {}  # (kind, micro-batch, chunk): number of ops of a step up to this one
         self._ops = {}  # results of Session.prepared(), by op
         self._watched = []
+        self._planned = {}  # by (micro-batch, chunk): {layer: kinds}; on a GPU, None = trials
         self._kept = {}  # (micro-batch, chunk, layer): data of a forward
         self._gradients = {}  # (micro-batch, chunk): {layer: data of its backward}
         self._stated = False
@@ -77,6 +80,32 @@ class RankChecks:
         elif layer.is_open(kind):
             layer.left_out.add(kind)
             self._leave_out(layer.stage, layer.number, layer.name, why, _BACKWARDS[kind])
+
+    def _in_trials(self):
+        """True until the trials of the layers are over."""
+        raise NotImplementedError
+
+    def _in_trial(self, layer, chunk):
+        """The kinds whose data is kept in the layer's next execution during trials."""
+        raise NotImplementedError
+
+    def _arm(self, chunk, microbatch):
+        """Makes the layers keep the data that checks of the next op need."""
+        if self._in_trials():
+            wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
+        else:
+            planned = self._planned.get((microbatch, chunk), {})
+            wanted = [(self._layers[chunk][number], kinds) for number, kinds in planned.items()]
+        for layer, kinds in wanted:
+            if layer is None or not kinds:
+                continue
+            key = microbatch, chunk, layer.number
+            if "F" in kinds:
+                layer.watch(Kept, lambda kept, layer=layer, key=key: self._keep(layer, key, kept))
+            if kinds - {"F"}:
+                layer.watch(self._data_of_backwards, lambda kept, layer=layer, key=key, kinds=frozenset(kinds - {"F"}):
+                            self._keep_gradients(layer, key, kinds, kept))
+            self._watched.append(layer)
 
     def _has_room(self, layer, kept):
         """Whether the data fits into the memory for checks."""
