@@ -6,18 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace bubblescope {
-namespace {
-
-constexpr std::array kPaths{WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes};
-
-} // namespace
-
 std::vector<Schedule> movingOrders(int pp, int microbatches, int stages) {
     std::vector<Schedule> orders;
     const auto add = [&](Result<Schedule> made) {
@@ -25,7 +18,7 @@ std::vector<Schedule> movingOrders(int pp, int microbatches, int stages) {
     };
     if (pp < 1 || stages < 1) return orders;
     if (stages % pp == 0) add(movingOrder({pp, microbatches, stages, stages}));
-    for (const WeightPath path : kPaths) {
+    for (const WeightPath path : kWeightPaths) {
         if (stages == pp) add(movingWeightsOrder({path, pp, microbatches, 1}));
     }
     return orders;
@@ -38,8 +31,8 @@ Result<TimeNs> movingMakespan(const Schedule& order, const CostModel& costs) {
                            movingForm({order.pp, order.microbatches, order.vpp, order.vpp}, times));
         return form.makespan;
     }
-    const auto* const path = std::ranges::find(kPaths, order.name, weightPathName);
-    if (path == kPaths.end() || order.vpp != order.pp)
+    const std::optional<WeightPath> path = weightPathNamed(order.name);
+    if (!path || order.vpp != order.pp)
         return usageError(fmt::format("no known closed form for the schedule '{}'", order.name));
     const auto stages = static_cast<std::size_t>(order.vpp);
     const MovingWeightTimes times{std::vector(stages, costs.times.forward),

@@ -1,6 +1,7 @@
 #include "core/graph/moving_weights.h"
 
 #include "core/base/field.h"
+#include "core/base/suggestion.h"
 #include "core/base/text.h"
 #include "core/graph/longest_path.h"
 #include "core/schedule/moving_names.h"
@@ -237,6 +238,12 @@ std::string_view weightPathName(WeightPath path) {
     case WeightPath::Nodes: return kTawPipe;
     }
     return "";
+}
+
+std::optional<WeightPath> weightPathNamed(std::string_view name) {
+    const auto* const path = std::ranges::find(kWeightPaths, plainName(name),
+                                               [](WeightPath each) { return plainName(weightPathName(each)); });
+    return path == kWeightPaths.end() ? std::nullopt : std::optional(*path);
 }
 
 int MovingWeights::offsetOf(Rank rank) const {

@@ -5,6 +5,7 @@
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,8 +28,13 @@ enum class WeightPath : std::uint8_t {
     Nodes,
 };
 
+inline constexpr std::array kWeightPaths{WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit,
+                                         WeightPath::Nodes};
+
 /// "weipipe", "weipipe-naive", "weipipe-zb" or "tawpipe".
 [[nodiscard]] std::string_view weightPathName(WeightPath path);
+/// The path with this name, whose case and separators do not matter; nothing for other schedules.
+[[nodiscard]] std::optional<WeightPath> weightPathNamed(std::string_view name);
 
 /// The kinds of messages that every rank of a ring receives from the previous rank during a turn.
 struct RingMessages {

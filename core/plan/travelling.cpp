@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <optional>
 
 namespace bubblescope::plan {
 namespace {
 
-constexpr std::array kPaths{WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes};
 constexpr double kWeightBytes = 2;   // bytes
 constexpr double kGradientBytes = 4; // accumulated in 32 bits
 
@@ -20,12 +19,12 @@ TimeNs messageTime(double seconds) {
 } // namespace
 
 bool weightsTravel(std::string_view schedule) {
-    return std::ranges::find(kPaths, schedule, weightPathName) != kPaths.end();
+    return weightPathNamed(schedule).has_value();
 }
 
 Result<MovingWeights> travelOf(const Layout& layout, const Cluster& cluster) {
-    const auto* const path = std::ranges::find(kPaths, layout.schedule, weightPathName);
-    if (path == kPaths.end()) return usageError(fmt::format("weights do not travel in {}", layout.schedule));
+    const std::optional<WeightPath> path = weightPathNamed(layout.schedule);
+    if (!path) return usageError(fmt::format("weights do not travel in {}", layout.schedule));
     if (layout.vpp > 1) return usageError(fmt::format("{} has one stage per rank", layout.schedule));
     if (layout.zero >= Zero::Gradients)
         return usageError(fmt::format("{} sends whole stages, which ZeRO 2 and 3 shard", layout.schedule));

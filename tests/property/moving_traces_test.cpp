@@ -34,7 +34,7 @@ constexpr TimeNs kWeightGrad{9'000};
 std::vector<Simulated> simulatedAt(int p, int m, TimeNs messages) {
     std::vector<Simulated> all;
     const auto stages = static_cast<std::size_t>(p);
-    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes}) {
+    for (const WeightPath path : kWeightPaths) {
         for (int nodes = 1; nodes <= (path == WeightPath::Nodes ? p : 1); ++nodes) {
             if (p % nodes != 0) continue;
             const MovingWeights moving{path, p, m, nodes};
