@@ -27,11 +27,7 @@ namespace bubblescope::cli {
 namespace {
 
 std::optional<WeightPath> weightPathOf(const ScheduleRequest& request) {
-    const std::string name = plainName(request.spec.name);
-    for (const WeightPath path : {WeightPath::Ring, WeightPath::RingNaive, WeightPath::RingSplit, WeightPath::Nodes}) {
-        if (plainName(weightPathName(path)) == name) return path;
-    }
-    return std::nullopt;
+    return weightPathNamed(request.spec.name);
 }
 
 /// Rejects options that only other schedules use. Errors: Usage.
@@ -53,10 +49,7 @@ Status rejectUnused(const ScheduleRequest& request) {
         std::pair(!request.slice_cut.empty(), "--slices"),
         std::pair(!request.op_times.empty(), "--op-times"),
         std::pair(halves && !of_whole && !splits, request.input_grad ? "--input-grad" : "--weight-grad")};
-    const auto* const given = std::ranges::find(unused, true, &std::pair<bool, const char*>::first);
-    if (given == unused.end()) return {};
-    return usageError(fmt::format("{} has no effect with {}", given->second, spec.name),
-                      fmt::format("omit {}", given->second));
+    return rejectGiven(unused, spec.name);
 }
 
 /// `peaks` are activations per rank, or empty if an activation is not freed on the rank that stored it.
@@ -258,6 +251,13 @@ Result<Expectation> expect(const runtime::RunConfig& config) {
 }
 
 } // namespace
+
+Status rejectGiven(std::span<const std::pair<bool, const char*>> options, std::string_view schedule) {
+    const auto given = std::ranges::find(options, true, &std::pair<bool, const char*>::first);
+    if (given == options.end()) return {};
+    return usageError(fmt::format("{} has no effect with {}", given->second, schedule),
+                      fmt::format("omit {}", given->second));
+}
 
 bool movesStages(const ScheduleRequest& request) {
     return isRoundPipe(request) || weightPathOf(request);

@@ -8,7 +8,10 @@
 #include "runtime/run.h"
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace bubblescope::cli {
 
@@ -25,6 +28,10 @@ struct MovingOptions {
 
 /// True if the requested schedule does not bind stages to ranks. Commands handle such schedules separately.
 [[nodiscard]] bool movesStages(const ScheduleRequest& request);
+
+/// Rejects the first option that is given, which has no effect with the schedule. `options` has for each whether it is
+/// given, and its name. Errors: Usage.
+[[nodiscard]] Status rejectGiven(std::span<const std::pair<bool, const char*>> options, std::string_view schedule);
 
 /// Sets the schedule and the moving stages of a run. `config.times` must be set. Errors: Usage.
 [[nodiscard]] Status planMovingRun(const ScheduleRequest& request, const WeightTimes& weights, std::optional<int> nodes,

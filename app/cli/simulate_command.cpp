@@ -361,10 +361,7 @@ Status checkMoving(const SimulateArguments& options) {
                             std::pair(!options.latex.empty(), "--latex"),
                             std::pair(!options.markdown.empty(), "--markdown"),
                             std::pair(!options.figure.empty(), "--figure")};
-    const auto* const given = std::ranges::find(unused, true, &std::pair<bool, const char*>::first);
-    if (given == unused.end()) return {};
-    return usageError(fmt::format("{} has no effect with {}", given->second, options.schedule.spec.name),
-                      fmt::format("omit {}", given->second));
+    return rejectGiven(unused, options.schedule.spec.name);
 }
 
 CommandResult run(const SimulateArguments& options) {
