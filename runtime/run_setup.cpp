@@ -6,7 +6,7 @@
 #include "core/graph/moving_weights.h"
 #include "core/graph/validate.h"
 #include "core/schedule/action_check.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/stage_ways.h"
 #include "core/schedule/weight_versions.h"
 #include "runtime/backend/cpu/cpu_backend.h"
@@ -194,7 +194,7 @@ RunInfo runInfo(const RunConfig& config) {
     Schedule order = config.schedule;
     if (config.movesStages()) {
         order.vpp = order.stages();
-        order.placement = kMovingPlacement;
+        order.placement = Placement::Moving;
     }
     RunInfo info = RunInfo::of("run", order);
     info.steps = config.steps;

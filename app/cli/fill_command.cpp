@@ -11,7 +11,7 @@
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill.h"
 #include "core/report/results/document_parts.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 

@@ -16,6 +16,7 @@
 #include "core/report/results/simulation.h"
 #include "core/report/table_formats.h"
 #include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
@@ -293,7 +294,7 @@ CommandResult runMoving(const runtime::RunConfig& config, const SvgOptions& svg,
     const auto [shortest, longest] = std::ranges::minmax(walls);
     Schedule order = config.schedule;
     order.vpp = order.stages(); // its chunks are stage numbers
-    order.placement = kMovingPlacement;
+    order.placement = Placement::Moving;
     describe(document, order, ran.moving->last, expected.form,
              fmt::format("last of {} steps, which took {} to {}; simulation: {}", walls.size(), formatTime(shortest),
                          formatTime(longest), formatTime(expected.makespan)));

@@ -3,7 +3,7 @@
 #include "core/cost/devices.h"
 #include "core/cost/model_flops.h"
 #include "core/cost/partition.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/recognise/stated_values.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <algorithm>
 #include <array>
@@ -266,7 +266,7 @@ void addCause(Answer& answer, Gains& gains, const Run& run, const RunReport& rep
     }
     std::optional<Statement> most;
     for (WaterfallStep cause : report.accounts[report.typicalStep()].waterfall) {
-        const bool of_weights = cause.cause == Cause::Unknown && run.schedule.placement == kMovingPlacement;
+        const bool of_weights = cause.cause == Cause::Unknown && run.schedule.placement == Placement::Moving;
         if (of_weights) cause.without = beyondForm(report.steps[report.typicalStep()]);
         const bool counts =
             fractionOf(cause.without, step_time) >= kLeastShareNamed &&
@@ -369,7 +369,7 @@ Answer answerOf(const Run& run, const RunReport& report) {
     nothing.kind = "fine";
     nothing.what = say("No loss above {} % beyond the schedule's own bubble.", std::lround(100 * kLeastShareNamed));
     nothing.action =
-        run.schedule.placement == kMovingPlacement
+        run.schedule.placement == Placement::Moving
             ? say("Nothing needs fixing.")
             : say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
     settle(answer, std::move(nothing));

@@ -3,6 +3,7 @@
 #include "core/base/field.h"
 #include "core/graph/longest_path.h"
 #include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 
@@ -86,7 +87,7 @@ Result<Schedule> movingOrder(const MovingStages& stages) {
     BUBBLESCOPE_TRY(checkSizes(stages));
     Schedule order;
     order.name = kRoundPipe;
-    order.placement = kMovingPlacement;
+    order.placement = Placement::Moving;
     order.pp = stages.pp;
     order.microbatches = stages.microbatches;
     order.vpp = std::max(stages.forward_stages, stages.backward_stages);
@@ -107,7 +108,7 @@ Result<StepTimeline> simulateMoving(const MovingStages& stages, const MovingTime
     const MovingGraph graph(stages);
     const TaskTimes ends = graph.ends(times);
     StepTimeline step;
-    step.placement = kMovingPlacement;
+    step.placement = Placement::Moving;
     step.pp = stages.pp;
     step.microbatches = stages.microbatches;
     step.vpp = std::max(stages.forward_stages, stages.backward_stages);

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/graph/longest_path.h"
 #include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 
@@ -311,7 +312,7 @@ Result<Schedule> movingWeightsOrder(const MovingWeights& moving) {
     Schedule order;
     order.name = weightPathName(moving.path);
     order.flavor = nodesFlavor(moving.nodes);
-    order.placement = kMovingPlacement;
+    order.placement = Placement::Moving;
     order.pp = moving.pp;
     order.microbatches = moving.microbatches;
     order.vpp = moving.pp;
@@ -344,7 +345,7 @@ Result<MovingWeightsStep> simulateMovingWeights(const MovingWeights& moving, con
 
     MovingWeightsStep result;
     StepTimeline& step = result.step;
-    step.placement = kMovingPlacement;
+    step.placement = Placement::Moving;
     step.pp = moving.pp;
     step.microbatches = moving.microbatches;
     step.vpp = moving.pp;

@@ -5,7 +5,7 @@
 #include "core/graph/rendezvous.h"
 #include "core/graph/timeline_recorder.h"
 #include "core/graph/validate.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/graph/rendezvous.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ private:
         const auto need = [&](OpKind kind, const Sentence& why) {
             if (graph_.find(kind, microbatch, stage, sequence) != kMissingOp) return;
             const Op op{kind, microbatch, at.chunk, sequence};
-            const bool moving = schedule_.placement == kMovingPlacement;
+            const bool moving = schedule_.placement == Placement::Moving;
             add("missing", at.rank, schedule_.ranks[at.rank.index()].size(),
                 moving ? say("no rank runs {}{}", opName(op), why)
                        : say("rank {} never runs {}{}", at.rank.value, opName(op), why));

@@ -4,7 +4,7 @@
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/plan/travelling.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
 
 #include <fmt/format.h>
@@ -135,7 +135,7 @@ void shareStates(MemoryModel& memory, const Layout& layout, const ModelSizes& si
 /// A rank's work on one micro-batch.
 OpSeconds onRank(const Pipeline& pipeline, const Layout& layout, int rank) {
     OpSeconds sum;
-    if (pipeline.placement == kMovingPlacement) {
+    if (pipeline.placement == Placement::Moving) {
         for (const OpSeconds& stage : pipeline.stages)
             sum += stage;
         return sum;
@@ -154,7 +154,7 @@ bool wholeBackward(std::string_view family) {
 
 /// Number of micro-batches that a rank processes.
 int microbatchesOf(const Pipeline& pipeline, const Layout& layout, int rank) {
-    if (pipeline.placement != kMovingPlacement) return layout.microbatches;
+    if (pipeline.placement != Placement::Moving) return layout.microbatches;
     return (layout.microbatches - rank + layout.pp - 1) / layout.pp;
 }
 
@@ -197,7 +197,7 @@ Result<MemoryModel> Judge::memory(const Layout& layout, Placement placement) con
     sizes_only.pp = layout.pp;
     sizes_only.vpp = layout.vpp;
     sizes_only.microbatches = layout.microbatches;
-    const bool travels = placement == kMovingPlacement;
+    const bool travels = placement == Placement::Moving;
     sizes_only.placement = travels ? Placement::Loop : placement;
     BUBBLESCOPE_ASSIGN(MemoryModel made, memoryModel(sizes, sizes_only));
     shareStates(made, layout, sizes);
@@ -215,7 +215,7 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
     std::optional<MovingWeights> moving;
     if (weightsTravel(layout.schedule)) {
         BUBBLESCOPE_ASSIGN(moving, travelOf(layout, problem_.cluster));
-        made.placement = kMovingPlacement;
+        made.placement = Placement::Moving;
     } else {
         const ScheduleFamily* const family = findScheduleFamily(layout.schedule);
         if (family == nullptr) return usageError(fmt::format("unknown schedule '{}'", layout.schedule));
@@ -266,7 +266,7 @@ Result<Pipeline> Judge::pipeline(const Layout& layout) const {
 }
 
 double Judge::bound(const Pipeline& pipeline, const Layout& layout) const {
-    if (pipeline.placement == kMovingPlacement) {
+    if (pipeline.placement == Placement::Moving) {
         TimeNs once{0};
         for (const OpTimes& times : pipeline.times)
             once += times.forward + times.backward;
@@ -335,7 +335,7 @@ Result<std::shared_ptr<const Schedule>> Judge::order(const Layout& layout) const
 }
 
 Result<StepTimeline> Judge::timeline(const Layout& layout, const Pipeline& pipeline, const Schedule& schedule) const {
-    if (pipeline.placement != kMovingPlacement) return simulate(schedule, costsOf(pipeline));
+    if (pipeline.placement != Placement::Moving) return simulate(schedule, costsOf(pipeline));
     BUBBLESCOPE_ASSIGN(const MovingWeights moving, travelOf(layout, problem_.cluster));
     BUBBLESCOPE_ASSIGN(MovingWeightsStep step,
                        simulateMovingWeights(moving, travelTimes(moving, pipeline, layout, problem_.cluster)));
@@ -369,7 +369,7 @@ Result<Plan> Judge::judge(const Layout& layout) const {
     const std::vector<RankMemory> used = memoryUse(*schedule, sizes);
     const auto most = std::ranges::max_element(used, {}, [](const RankMemory& rank) { return rank.peak(); });
     plan.memory = *most;
-    if (made.placement == kMovingPlacement) {
+    if (made.placement == Placement::Moving) {
         BUBBLESCOPE_ASSIGN(const MemoryModel stages, memory(layout, Placement::Loop));
         const StageMemory held = travellingStates(stages);
         plan.memory.weights = held.weights;

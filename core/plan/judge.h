@@ -79,7 +79,7 @@ public:
     Judge(const Judge&) = delete;
     Judge& operator=(const Judge&) = delete;
 
-    /// If weights travel (core/plan/travelling.h), the placement is kMovingPlacement, and a rank's states are in
+    /// If weights travel (core/plan/travelling.h), the placement is Placement::Moving, and a rank's states are in
     /// MemoryModel::other. Errors: Usage if the model cannot be split as the layout requires.
     [[nodiscard]] Result<Pipeline> pipeline(const Layout& layout) const;
     [[nodiscard]] Result<MemoryModel> memory(const Layout& layout, Placement placement) const;

@@ -3,7 +3,7 @@
 #include "core/base/text.h"
 #include "core/recognise/op_counts.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
@@ -184,7 +184,7 @@ Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, c
     // The run information in the files also reveals missing ranks.
     const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
     const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
-    const bool moves = found.moving || (found.info && found.info->placement == kMovingPlacement);
+    const bool moves = found.moving || (found.info && found.info->placement == Placement::Moving);
     const bool is_missing = !moves && std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
     if (is_missing && numbered) return missingRanks(where, std::max(least, stated), extent.owners);
     std::set<std::int64_t> owners = extent.owners;
@@ -241,7 +241,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
         if (found.bidirectional && sharesNumbers(found)) layout.microbatches *= 2;
     } else {
         BUBBLESCOPE_TRY(placeRanks(extent, found, layout, where));
-        if (found.moving) layout.placement = kMovingPlacement;
+        if (found.moving) layout.placement = Placement::Moving;
     }
     if (found.info) BUBBLESCOPE_TRY(applyInfo(*found.info, layout, where));
     return layout;
@@ -389,7 +389,7 @@ private:
     }
     [[nodiscard]] std::size_t index(Rank rank, const Op& op) const {
         // locate() returns rank 0 for stages that move.
-        const std::size_t holder = layout_.placement == kMovingPlacement ? 0 : rank.index();
+        const std::size_t holder = layout_.placement == Placement::Moving ? 0 : rank.index();
         const std::size_t part = holder * static_cast<std::size_t>(layout_.vpp) + op.chunk.index();
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
@@ -413,7 +413,7 @@ private:
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = layout_.placement == kMovingPlacement ? opFault(op) : opFault(rank, op, false);
+            fault = layout_.placement == Placement::Moving ? opFault(op) : opFault(rank, op, false);
             return true;
         });
         return fault;
@@ -459,7 +459,7 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
 
 /// The rank at the other end of a transfer; for a collective, the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
-    if (layout.placement == kMovingPlacement) return std::nullopt; // such records belong to no stage's rank
+    if (layout.placement == Placement::Moving) return std::nullopt; // such records belong to no stage's rank
     const int stages = layout.pp * layout.vpp;
     const int last = stages - (joins(layout.placement) ? 0 : 1);
     if (comm.stage < 0 || comm.stage > last) return std::nullopt;

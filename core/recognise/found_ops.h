@@ -154,7 +154,7 @@ struct FoundOps {
     std::optional<KernelTiming> timing; ///< only for traces written by Bubblescope with kernels
     bool owners_are_global = false;     ///< true if owners are global ranks (of a mesh)
     bool bidirectional = false;         ///< true if stages are those of Placement::Bidirectional
-    bool moving = false;                ///< true if chunks are stages that move between ranks: kMovingPlacement
+    bool moving = false;                ///< true if chunks are stages that move between ranks: Placement::Moving
     bool chunks_unknown = false;        ///< true if names contain neither micro-batch nor chunk; see inferChunks()
 };
 

@@ -14,7 +14,7 @@
 #include "core/recognise/moving_guess.h"
 #include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -342,7 +342,7 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
     if (run.explanation.evidence.empty())
         explainNamedOps(run.explanation, static_cast<std::int64_t>(run.steps.size()), others);
     explainDispatch(run);
-    if (run.schedule.placement == kMovingPlacement && run.schedule.pp > 1) {
+    if (run.schedule.placement == Placement::Moving && run.schedule.pp > 1) {
         log.add("unrecorded-weights", where,
                 say("traces do not record messages with weights, so waits for them count as unexplained"));
     }

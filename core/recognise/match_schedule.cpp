@@ -3,7 +3,7 @@
 #include "core/families/no_flush.h"
 #include "core/graph/moving_orders.h"
 #include "core/graph/validate.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/weight_versions.h"
 
 #include <fmt/format.h>
@@ -242,7 +242,7 @@ ScheduleMatch matchMoving(const Schedule& observed) {
 
 ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs,
                             const JobControl& control) {
-    if (observed.placement == kMovingPlacement) return matchMoving(observed);
+    if (observed.placement == Placement::Moving) return matchMoving(observed);
     Search search(observed, costs, control);
     if (search.amongDefaults() || search.amongParametrised()) {
         return std::move(search).result();

@@ -2,7 +2,7 @@
 
 #include "core/graph/moving_orders.h"
 #include "core/recognise/match_schedule.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -53,7 +53,7 @@ std::optional<Schedule> orderByStage(const FoundOps& found, std::int64_t step) {
     if (places.size() == stages.size() || stages.size() != static_cast<std::size_t>(last_stage) + 1)
         return std::nullopt;
     Schedule order;
-    order.placement = kMovingPlacement;
+    order.placement = Placement::Moving;
     order.pp = static_cast<int>(ranks.size());
     order.vpp = static_cast<int>(stages.size());
     order.microbatches = static_cast<int>(last_microbatch) + 1;

@@ -5,6 +5,7 @@
 #include "core/families/registry.h"
 #include "core/plan/travelling.h"
 #include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "core/base/large_list.h"
 #include "core/base/parallel.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ void OpGraph::indexOps() {
     // Unless stages move, each belongs to one rank, so no two ranks write to the same entry of the table.
     resizeLarge(ranks_, ops_.size());
     std::vector<Part> parts(ranks);
-    if (placement_ == kMovingPlacement) {
+    if (placement_ == Placement::Moving) {
         for (std::size_t r = 0; r < ranks; ++r)
             parts[r] = indexRank(Rank{r});
     } else {

@@ -2,7 +2,6 @@
 
 #include "core/base/text.h"
 #include "core/base/visible.h"
-#include "core/schedule/moving_names.h"
 
 #include <fmt/format.h>
 
@@ -22,14 +21,14 @@ int column(Placement placement, int pp, int route, int pass, int rank) {
 } // namespace
 
 Stage stageOf(Placement placement, int pp, Rank rank, Chunk chunk) {
-    if (placement == kMovingPlacement) return Stage{chunk.value};
+    if (placement == Placement::Moving) return Stage{chunk.value};
     const int route = chunk.value % routes(placement);
     const int pass = chunk.value / routes(placement);
     return Stage{(pass * pp + column(placement, pp, route, pass, rank.value)) * routes(placement) + route};
 }
 
 Location locate(Placement placement, int pp, Stage stage) {
-    if (placement == kMovingPlacement) return {Rank{0}, Chunk{stage.value}};
+    if (placement == Placement::Moving) return {Rank{0}, Chunk{stage.value}};
     const int route = stage.value % routes(placement);
     const int place = stage.value / routes(placement);
     const int pass = place / pp;
@@ -37,11 +36,11 @@ Location locate(Placement placement, int pp, Stage stage) {
 }
 
 std::string placementName(Placement placement) {
-    if (placement == kMovingPlacement) return std::string(kMoving);
     switch (placement) {
     case Placement::Loop: return "loop";
     case Placement::V: return "v";
     case Placement::Bidirectional: return "bidirectional";
+    case Placement::Moving: return std::string(kMoving);
     }
     const Encoders encoders = encodersOf(placement);
     return encoders.second > 0 ? fmt::format("{}{}-{}", kEncoders, encoders.first, encoders.second)
@@ -52,7 +51,7 @@ std::optional<Placement> placementFromName(std::string_view name) {
     if (name == "loop") return Placement::Loop;
     if (name == "v") return Placement::V;
     if (name == "bidirectional") return Placement::Bidirectional;
-    if (name == kMoving) return kMovingPlacement;
+    if (name == kMoving) return Placement::Moving;
     if (!name.starts_with(kEncoders)) return std::nullopt;
     name.remove_prefix(kEncoders.size());
     const auto first = takeNumber<int>(name);
@@ -76,7 +75,7 @@ std::size_t Schedule::opCount() const {
 }
 
 Status rejectMoving(Placement placement, std::string_view what) {
-    if (placement != kMovingPlacement) return {};
+    if (placement != Placement::Moving) return {};
     return usageError(fmt::format("{} needs stages that stay on their ranks, but in this order they move", what),
                       "`bubblescope simulate` supports orders with moving stages");
 }
@@ -101,7 +100,7 @@ std::string sizesText(int pp, int microbatches, int vpp) {
 }
 
 std::string sizesText(const Schedule& schedule) {
-    if (schedule.placement == kMovingPlacement)
+    if (schedule.placement == Placement::Moving)
         return fmt::format("p = {}, m = {}, {} moving stages", schedule.pp, schedule.microbatches, schedule.vpp);
     const std::string sizes = sizesText(schedule.pp, schedule.microbatches, schedule.vpp);
     const Encoders encoders = encodersOf(schedule.placement);

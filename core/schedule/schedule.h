@@ -21,7 +21,15 @@ enum class Placement : std::uint32_t {
     /// chunks belong to the first pipeline and odd chunks to the second; each pipeline is placed as a V. Stage numbers
     /// of the pipelines alternate: stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).
     Bidirectional,
+    /// Any rank may run any op (core/schedule/moving_names.h). Chunks are stage numbers on every rank, so v is the
+    /// number of stages, and Schedule::stages() is only an upper bound. locate() returns rank 0 for every stage.
+    Moving,
 };
+
+/// Number of stages that exist: v if stages move, otherwise p·v.
+[[nodiscard]] constexpr int stageCount(Placement placement, int pp, int vpp) {
+    return placement == Placement::Moving ? vpp : pp * vpp;
+}
 
 /// Number of pipelines that share the ranks. The numbers of neighbouring stages in a pipeline differ by this number.
 [[nodiscard]] constexpr int routes(Placement placement) {
@@ -141,7 +149,10 @@ struct Schedule {
     [[nodiscard]] std::size_t opCount() const;
 };
 
-/// Rejects encoders for code that assumes one chain of stages; `what` names it in the error. Errors: Usage.
+/// Rejects moving stages for code that needs the rank of a stage; `what` names it in the error. Errors: Usage.
+[[nodiscard]] Status rejectMoving(Placement placement, std::string_view what);
+/// Rejects encoders and moving stages for code that assumes one chain of stages; `what` names it in the error. Errors:
+/// Usage.
 [[nodiscard]] Status rejectEncoders(Placement placement, std::string_view what);
 
 /// Display name of an order: "interleaved (megatron)".

@@ -6,7 +6,7 @@
 #include "core/schedule/action_cell.h"
 #include "core/schedule/action_check.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     if (schedule.name.empty()) schedule.name = "custom";
     BUBBLESCOPE_ASSIGN(const std::string placement, readText(document, where, "placement"));
     const auto known = placementFromName(placement.empty() ? "loop" : placement);
-    if (!known || *known == kMovingPlacement)
+    if (!known || *known == Placement::Moving)
         return inputError(where, fmt::format("unknown placement \"{}\"", placement),
                           "placements are loop, v, bidirectional, and encoders-N or encoders-N-N");
     schedule.placement = *known;

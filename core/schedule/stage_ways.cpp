@@ -1,6 +1,6 @@
 #include "core/schedule/stage_ways.h"
 
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 namespace bubblescope {
 

@@ -1,7 +1,7 @@
 #include "core/theory/analysis.h"
 
 #include "core/cost/measured_times.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -140,7 +140,7 @@ void StepAnalyzer::consolidate(const StepTimeline& step, StepAnalysis& analysis)
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
     // Where stages move, ops also wait for weights, without which consolidation would move them too far.
     std::vector<PerPosition<TimeNs>> consolidated;
-    if (step.placement == kMovingPlacement) {
+    if (step.placement == Placement::Moving) {
         for (const std::vector<Bubble>& bubbles : analysis.bubbles)
             consolidated.push_back(sumByPosition(bubbles));
     } else {

@@ -6,7 +6,7 @@
 #include "core/graph/moving_orders.h"
 #include "core/graph/unit_graph.h"
 #include "core/graph/validate.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/theory/forms/family_theory.h"
 #include "core/theory/forms/form_builder.h"
 
@@ -74,7 +74,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
     const ScheduleFamily* const family = findScheduleFamily(schedule.name); // also by alias
     const FamilyTheory* const theory = family == nullptr ? nullptr : findFamilyTheory(family->name);
     auto form =
-        schedule.placement == kMovingPlacement ? movingForm(schedule, costs) : familyForm(theory, schedule, costs);
+        schedule.placement == Placement::Moving ? movingForm(schedule, costs) : familyForm(theory, schedule, costs);
     if (!form.ok() || form.value().kind == FormKind::LowerBound) { // takes the larger of the two bounds
         std::string note = form.ok() ? form.value().note : form.error().message;
         BUBBLESCOPE_ASSIGN(ClosedForm bound, orderBound(schedule, costs));

@@ -1,6 +1,6 @@
 #include "core/timeline/transfers.h"
 
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/timeline/transfer_batches.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::optional<OpPlace> findOpAt(const StepTimeline& step, Stage stage, Microbatc
         }
         return std::nullopt;
     };
-    if (step.placement != kMovingPlacement) return findOn(at.rank);
+    if (step.placement != Placement::Moving) return findOn(at.rank);
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         if (const auto found = findOn(Rank{rank})) return found;
     }

@@ -1,6 +1,6 @@
 #include "runtime/engine/moving_rank.h"
 
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "runtime/engine/rank_threads.h"
 #include "runtime/engine/run_ended.h"
 
@@ -25,7 +25,7 @@ MovingRun::MovingRun(const EngineConfig& engine_config, const EngineParts& engin
     last.pp = order.pp;
     last.microbatches = order.microbatches;
     last.vpp = order.stages();
-    last.placement = kMovingPlacement;
+    last.placement = Placement::Moving;
     last.ranks.resize(order.ranks.size());
     last.comm.resize(order.ranks.size());
     std::size_t ops = order.ranks.size(); // the updates
@@ -109,7 +109,7 @@ void MovingRank::hold(const Begun& begun, const DeviceClock::End& end) {
     current_.reset();
     const TimelineOp done{begun.op, begun.begin, end.time};
     if (ring_ != nullptr) {
-        const Stage stage{begun.op.chunk.value}; // as kMovingPlacement assigns stages
+        const Stage stage{begun.op.chunk.value}; // as Placement::Moving assigns stages
         ring_->push(profiler::SliceRecord::of(done, stage, step_, {lateness, TimeNs{0}, TimeNs{0}}));
     }
     if (begun.op.kind == OpKind::Optimizer) return;

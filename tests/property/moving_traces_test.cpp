@@ -5,7 +5,7 @@
 #include "core/graph/moving_stages.h"
 #include "core/graph/moving_weights.h"
 #include "core/recognise/run.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/theory/analysis.h"
 #include "tests/support/scratch_folder.h"
 
@@ -85,7 +85,7 @@ void expectSame(const Simulated& ran) {
     ASSERT_EQ(run.steps.size(), 1U);
     EXPECT_EQ(run.schedule.name, ran.order.name);
     EXPECT_EQ(run.schedule.flavor, ran.order.flavor);
-    EXPECT_EQ(run.schedule.placement, kMovingPlacement);
+    EXPECT_EQ(run.schedule.placement, Placement::Moving);
     EXPECT_EQ(run.schedule.ranks, ran.order.ranks);
     EXPECT_EQ(run.explanation.source, "stated");
     EXPECT_EQ(run.problems.size(), ran.order.pp > 1 ? 1U : 0U); // weights are not recorded
@@ -185,7 +185,7 @@ TEST(MovingTraces, AreGuessedFromNamesWithStages) {
             const Result<bubblescope::Run> read = readNames(ran.step, 1);
             ASSERT_TRUE(read.ok()) << read.error().text();
             const bubblescope::Run& run = read.value();
-            EXPECT_EQ(run.schedule.placement, kMovingPlacement);
+            EXPECT_EQ(run.schedule.placement, Placement::Moving);
             EXPECT_EQ(run.schedule.ranks, ran.order.ranks);
             EXPECT_EQ(run.explanation.source, "inferred");
             EXPECT_EQ(std::ranges::count(run.problems, "inferred", &Diagnostic::kind), 1);

@@ -4,7 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/recognise/lost_records.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 
 #include <algorithm>
 #include <atomic>
@@ -250,7 +250,8 @@ double fractionInPlace(const Schedule& plan, const Schedule& ran) {
 
 StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
     // Where stages move, ranks wait for weights, which traces do not record.
-    const bool lost = run.schedule.placement == kMovingPlacement || std::ranges::any_of(run.problems, meansLostRecords);
+    const bool lost =
+        run.schedule.placement == Placement::Moving || std::ranges::any_of(run.problems, meansLostRecords);
     return {clock_error, lost, {}};
 }
 

@@ -3,7 +3,7 @@
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/whatif/timeline_graph.h"
 #include "core/recognise/match_schedule.h"
-#include "core/schedule/moving_names.h"
+#include "core/schedule/schedule.h"
 #include "core/timeline/checks.h"
 
 #include <fmt/format.h>
