@@ -197,7 +197,7 @@ Statement statementOf(const Run& run, const RunReport& report, std::size_t findi
 /// True if the action recovers the full cost, because it makes the affected ops, steps or times equal to the others.
 bool isWonWhole(AnomalyKind kind) {
     return kind == AnomalyKind::LongSteps || kind == AnomalyKind::SlowOp || kind == AnomalyKind::TimeBetweenSteps ||
-           kind == AnomalyKind::HostStarved;
+           kind == AnomalyKind::HostStarved || kind == AnomalyKind::BlockingReceive;
 }
 
 bool isOfOneStep(const Anomaly& anomaly) {

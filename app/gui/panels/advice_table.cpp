@@ -37,6 +37,8 @@ QString changeText(const Suggestion& suggestion) {
         parts << tr("layers per stage %1").arg(layers.join(QLatin1Char(',')));
     } else if (suggestion.effort == Effort::Balance) {
         parts << tr("equal work on all stages");
+    } else if (suggestion.effort == Effort::Transfers) {
+        parts << tr("sends and receives without blocking");
     }
     // Any suggestion can at least be shown as an option.
     return parts.isEmpty() ? optionText(suggestion) : sentence(parts.join(tr(", ")));

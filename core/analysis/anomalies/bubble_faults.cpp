@@ -72,7 +72,7 @@ struct Blocked {
     TimeInterval when;
 };
 
-/// Linear in ops and spans if the waits of a rank rarely overlap.
+/// Linear in ops and spans, apart from sorting, if the waits of a rank rarely overlap.
 class BlockedFinder {
 public:
     /// `first` are the units of the first step, or null.
@@ -89,7 +89,7 @@ public:
             ops += of_rank.size();
         std::vector<std::uint8_t> waits(step.comm.size(), 0);
         parallelGroups(waits.size(), ops,
-                       [&](std::size_t r) { waits[r] = std::ranges::any_of(step.comm[r], isWait) ? 1 : 0; });
+                       [&](std::size_t r) { waits[r] = std::ranges::any_of(step.comm[r], brings) ? 1 : 0; });
         if (std::ranges::find(waits, 1) == waits.end()) return;
         if (!order_) order_ = StepOrder(step);
         step_ = &step;
@@ -112,9 +112,13 @@ private:
     struct Waits {
         std::vector<Wait> waits;   ///< for what its ops need
         std::vector<TimeNs> there; ///< by op: time at which it had received its input, or stopped waiting for it
+        /// True if no waits are recorded, so that `waits` are receives, sorted by end. A receive may also be pending
+        /// while the rank waits for something else.
+        bool are_receives = false;
     };
 
     static bool isWait(const CommSpan& span) { return span.kind == CommKind::Wait; }
+    static bool brings(const CommSpan& span) { return isWait(span) || span.kind == CommKind::Receive; }
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
 
@@ -146,40 +150,61 @@ private:
     [[nodiscard]] Waits readSpans(Rank rank) const {
         Waits found;
         found.there.assign(graph().opsOf(rank).size(), TimeNs::min());
-        for (const CommSpan& span : step_->comm[rank.index()]) {
-            const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
-            const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
+        const auto& spans = step_->comm[rank.index()];
+        found.are_receives = std::ranges::none_of(spans, isWait);
+        for (const CommSpan& span : spans) {
+            const OpIndex consumer = brings(span) ? consumerOf(span, rank) : kNoOp;
             if (consumer == kNoOp) continue;
-            if (span.kind == CommKind::Wait) found.waits.push_back({&span, consumer});
+            if (found.are_receives || isWait(span)) found.waits.push_back({&span, consumer});
             TimeNs& time = found.there[at(consumer - graph().firstOf(rank))];
             time = std::max(time, span.end);
         }
+        if (found.are_receives)
+            std::ranges::stable_sort(found.waits, {}, [](const Wait& wait) { return wait.span->end; });
         return found;
+    }
+
+    /// The waits for inputs of later ops before the `i`-th op of a rank, after its own input had arrived; disjoint.
+    /// `next`: all earlier waits ended before the gap, which begins at `idle`.
+    [[nodiscard]] std::vector<Blocked> blocksOf(Rank rank, std::size_t i, TimeNs idle, const Waits& of_rank,
+                                                std::size_t next) const {
+        const OpIndex self = graph().firstOf(rank) + static_cast<OpIndex>(i);
+        const TimelineOp& op = opAt(rank, i);
+        std::vector<Blocked> blocks;
+        std::optional<TimeNs> ready; ///< or the end of the latest wait
+        TimeNs blocked{0};
+        for (std::size_t w = next; w < of_rank.waits.size(); ++w) {
+            const auto& [span, consumer] = of_rank.waits[w];
+            if (of_rank.are_receives ? span->end > op.start : span->start >= op.start) break;
+            if (consumer <= self) continue; // usually its own input
+            if (!ready) ready = std::max(idle, endOfProducer(self));
+            const TimeNs from = std::max(*ready, span->start);
+            const TimeNs until = std::min(span->end, op.start);
+            // Its own input must have arrived: no receive or wait for it may extend into that time.
+            if (until <= from || of_rank.there[i] > from || opAt(consumer).start <= op.start) continue;
+            blocks.push_back({index_, op.op, opAt(consumer).op, {from, until}});
+            blocked += until - from;
+            ready = until;
+        }
+        // An op that receives kept from starting starts when they end.
+        constexpr std::int64_t kLeastTenths = 9;
+        if (of_rank.are_receives && !blocks.empty() &&
+            10 * blocked.count() < kLeastTenths * (op.start - blocks.front().when.start).count())
+            blocks.clear();
+        return blocks;
     }
 
     void findOn(Rank rank, std::vector<Blocked>& into) const {
         const Waits of_rank = readSpans(rank);
         const std::vector<Wait>& waits = of_rank.waits;
         if (waits.empty()) return;
-        const OpIndex first = graph().firstOf(rank);
         std::size_t next = 0; // all earlier waits ended before this gap
         for (std::size_t i = 1; i < of_rank.there.size(); ++i) {
-            const TimelineOp& op = opAt(rank, i);
             const TimeNs idle = opAt(rank, i - 1).end;
-            if (op.start <= idle) continue;
+            if (opAt(rank, i).start <= idle) continue;
             while (next < waits.size() && waits[next].span->end <= idle)
                 ++next;
-            std::optional<TimeNs> ready;
-            for (std::size_t w = next; w < waits.size() && waits[w].span->start < op.start; ++w) {
-                const auto& [span, consumer] = waits[w];
-                if (consumer <= first + static_cast<OpIndex>(i)) continue; // usually its own input
-                if (!ready) ready = std::max(idle, endOfProducer(first + static_cast<OpIndex>(i)));
-                const TimeNs from = std::max(*ready, span->start);
-                const TimeNs until = std::min(span->end, op.start);
-                // Its own input must have arrived: no receive or wait for it may extend into that time.
-                if (until <= from || of_rank.there[i] > from) continue;
-                if (opAt(consumer).start > op.start) into.push_back({index_, op.op, opAt(consumer).op, {from, until}});
-            }
+            std::ranges::copy(blocksOf(rank, i, idle, of_rank, next), std::back_inserter(into));
         }
     }
 
@@ -203,39 +228,60 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
     BlockedFinder finder(input.first_ran);
     for (std::size_t s = 0; s < input.run.steps.size(); ++s)
         finder.find(input.run.steps[s], s, input.analyses[s].order_of_previous, blocked);
+    std::map<std::size_t, std::map<Rank, TimeNs>> time; // by step
     for (const auto& [rank, places] : blocked) {
-        std::map<std::size_t, TimeNs> per_step;
-        Cases cases;
-        for (const Blocked& place : places) {
-            per_step[place.step] += place.when.end - place.when.start;
-            cases.add(place.step);
-        }
-        const auto worst = std::ranges::max_element(per_step, {}, [](const auto& entry) { return entry.second; });
-        if (!input.worthReporting(worst->second, worst->first)) continue;
-        const Blocked& shown = *std::ranges::max_element(places, {}, [&](const Blocked& place) {
-            return place.step == worst->first ? place.when.end - place.when.start : TimeNs{-1};
-        });
-        Anomaly anomaly;
-        anomaly.kind = AnomalyKind::BlockingReceive;
-        anomaly.severity = input.severityOf(worst->second, worst->first);
-        anomaly.rank = rank;
-        anomaly.op = shown.op;
-        anomaly.step = input.run.steps[worst->first].index;
-        anomaly.when = shown.when;
-        input.setSeen(anomaly, cases);
-        anomaly.evidence = {{"blocked_ns", static_cast<double>(worst->second.count())},
-                            {"places", static_cast<double>(places.size())},
-                            {"steps", static_cast<double>(per_step.size())}};
-        anomaly.message =
-            say("rank {} waited for the input of {} before it ran {}, whose input was ready; this took {} of step {} "
-                "({:.1f} %), and similarly in {} of {} steps.",
-                rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
-                100 * input.fraction(worst->second, worst->first), per_step.size(), input.run.steps.size());
-        anomaly.suggestion =
-            say("Post that receive later, or without blocking, and wait for it just before the op that "
-                "needs it.");
-        found.push_back(std::move(anomaly));
+        for (const Blocked& place : places)
+            time[place.step][rank] += place.when.duration();
     }
+    if (time.empty()) return;
+    const auto longest = [](const std::map<Rank, TimeNs>& ranks) {
+        return *std::ranges::max_element(ranks, {}, &std::pair<const Rank, TimeNs>::second);
+    };
+    // Ranks often have the same fault and hide each other's, so their waits are removed together.
+    const std::size_t s =
+        time.contains(input.typicalStep())
+            ? input.typicalStep()
+            : std::ranges::max_element(time, {}, [&](const auto& of) { return longest(of.second).second; })->first;
+    const std::map<Rank, TimeNs>& ranks = time[s];
+    const auto [most, blocked_time] = longest(ranks);
+    if (!input.worthReporting(blocked_time, s)) return;
+    const StepTimeline& step = input.run.steps[s];
+    StepCosts costs(step, input.knownOf(s));
+    const TimeNs cost = costs.savedByHosts([&](Rank rank, TimeInterval interval) {
+        TimeNs sum{0};
+        for (const Blocked& place : blocked[rank]) {
+            if (place.step != s) continue;
+            sum += std::max(TimeNs{0},
+                            std::min(place.when.end, interval.end) - std::max(place.when.start, interval.start));
+        }
+        return sum;
+    });
+    if (!input.worthReporting(cost, s)) return;
+    Cases cases;
+    for (const auto& [of_step, _] : time)
+        cases.add(of_step, cost);
+    const Blocked& shown = *std::ranges::max_element(
+        blocked[most], {}, [&](const Blocked& place) { return place.step == s ? place.when.duration() : TimeNs{-1}; });
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::BlockingReceive;
+    anomaly.severity = input.severityOf(cost, s);
+    if (ranks.size() == 1) anomaly.rank = most;
+    anomaly.op = shown.op;
+    anomaly.step = step.index;
+    anomaly.when = shown.when;
+    input.setSeen(anomaly, cases);
+    anomaly.evidence = {{"blocked_ns", static_cast<double>(blocked_time.count())},
+                        {"ranks", static_cast<double>(ranks.size())},
+                        {"steps", static_cast<double>(time.size())}};
+    anomaly.message = say("rank {} waited for the input of {} before it ran {}, whose input was ready.", most.value,
+                          opName(shown.waited_for), opName(shown.op));
+    anomaly.message += ranks.size() == 1 ? say(" Such waits cost {} of step {} ({:.1f} %).", formatTime(cost),
+                                               step.index, 100 * input.fraction(cost, s))
+                                         : say(" Such waits on {} ranks cost {} of step {} ({:.1f} %).", ranks.size(),
+                                               formatTime(cost), step.index, 100 * input.fraction(cost, s));
+    anomaly.suggestion = say("Post that receive later, or without blocking, and wait for it just before the op that "
+                             "needs it.");
+    found.push_back(std::move(anomaly));
 }
 
 } // namespace bubblescope

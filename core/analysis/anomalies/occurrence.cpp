@@ -133,6 +133,7 @@ Sentence certaintyText(const Anomaly& anomaly) {
 
 std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly) {
     if (anomaly.kind == AnomalyKind::ExposedCommunication) return "comm=0";
+    if (anomaly.kind == AnomalyKind::BlockingReceive && !anomaly.peer) return "blocked=0"; // not a send that queued
     if (!anomaly.rank) return {};
     switch (anomaly.kind) {
     case AnomalyKind::Straggler:

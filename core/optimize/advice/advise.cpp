@@ -1,5 +1,6 @@
 #include "core/optimize/advice/advise.h"
 
+#include "core/analysis/whatif/run_graph.h"
 #include "core/families/no_flush.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
@@ -262,26 +263,32 @@ Effort effortOf(const Candidate& candidate, const Candidate& present) {
     return same_size ? Effort::Order : Effort::Chunks;
 }
 
-/// Moves work between the stages, as fractions of the stages' times; none if that gains nothing.
-Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& order, const ModelCut& cut,
-                                           const HeldMemory& present) {
+/// A change of times that keeps the order; none if that gains nothing.
+Result<std::optional<Suggestion>> inSameOrder(const RunModel& run, const Schedule& order, const ModelCut& cut,
+                                              const HeldMemory& present, Effort effort, std::string change) {
     Suggestion suggestion;
-    suggestion.effort = Effort::Balance;
-    suggestion.texts = {"stages=balanced"};
+    suggestion.effort = effort;
+    suggestion.texts = {std::move(change)};
     suggestion.memory = present;
+    suggestion.frameworks = frameworksOf(order.name, order.flavor);
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(suggestion.texts));
     BUBBLESCOPE_ASSIGN(suggestion.prediction, predict(run, order, scenario, cut));
     if (suggestion.prediction.relativeChange() > -kMinGain) return std::optional<Suggestion>{};
-    for (const double factor : balanceFactors(run, run.timed.durations))
-        suggestion.moved.push_back(factor - 1);
     return std::optional(std::move(suggestion));
+}
+
+bool blocksRanks(const RunModel& run) {
+    for (NodeId id = 0; id < run.graph().size(); ++id) {
+        if (run.graph().node(id).op == RunOp::Blocked) return true;
+    }
+    return false;
 }
 
 /// True if `a` is at least as good as `b` in every respect and better in at least one, for example if more frameworks
 /// implement it.
 bool dominates(const Suggestion& a, const Suggestion& b) {
-    if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // a different kind of work
-    if (a.searched && !b.searched) return false;                                  // it must be loaded from a file
+    if (std::min(a.effort, b.effort) < Effort::Order) return false; // a different kind of work
+    if (a.searched && !b.searched) return false;                    // it must be loaded from a file
     const auto costs = [](const Suggestion& s) {
         return std::array<double, 5>{static_cast<double>(s.prediction.after.count()), s.memory.activations,
                                      static_cast<double>(s.memory.copies), static_cast<double>(s.change.split),
@@ -482,6 +489,7 @@ void dropDominated(std::vector<Suggestion>& suggestions) {
 std::string_view effortName(Effort effort) {
     switch (effort) {
     case Effort::Balance: return "balance";
+    case Effort::Transfers: return "transfers";
     case Effort::Order: return "order";
     case Effort::Chunks: return "chunks";
     case Effort::Copies: return "copies";
@@ -549,11 +557,18 @@ Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut
         advice.present = heldAtPeak(order, 1);
     }
     if (cut.layers.empty() || !pipeline.ok()) {
-        BUBBLESCOPE_ASSIGN(auto moved, balanced(run, order, cut, advice.present));
+        BUBBLESCOPE_ASSIGN(auto moved,
+                           inSameOrder(run, order, cut, advice.present, Effort::Balance, "stages=balanced"));
         if (moved) {
-            moved->frameworks = frameworksOf(order.name, order.flavor);
+            for (const double factor : balanceFactors(run, run.timed.durations))
+                moved->moved.push_back(factor - 1);
             advice.suggestions.push_back(std::move(*moved));
         }
+    }
+    if (blocksRanks(run)) {
+        BUBBLESCOPE_ASSIGN(auto unblocked,
+                           inSameOrder(run, order, cut, advice.present, Effort::Transfers, "blocked=0"));
+        if (unblocked) advice.suggestions.push_back(std::move(*unblocked));
     }
     dropDominated(advice.suggestions);
     std::erase_if(advice.suggestions, isWithinError);

@@ -34,12 +34,13 @@ struct HeldMemory {
 
 /// The changes required for a suggestion, easiest first.
 enum class Effort : std::uint8_t {
-    Balance, ///< moves work between stages, with the same order
-    Order,   ///< changes the schedule
-    Chunks,  ///< changes the number of chunks or splits micro-batches
-    Copies,  ///< stores the model twice
+    Balance,   ///< moves work between stages, with the same order
+    Transfers, ///< sends and receives without blocking, with the same order
+    Order,     ///< changes the schedule
+    Chunks,    ///< changes the number of chunks or splits micro-batches
+    Copies,    ///< stores the model twice
 };
-[[nodiscard]] std::string_view effortName(Effort effort); ///< "balance", "order", "chunks", "copies"
+[[nodiscard]] std::string_view effortName(Effort effort); ///< "balance", "transfers", "order", "chunks", "copies"
 
 /// Data about an order found by a search.
 struct Searched {
@@ -54,7 +55,7 @@ struct Searched {
 
 struct Suggestion {
     Effort effort = Effort::Order;
-    PipelineChange change;          ///< empty if work is moved as fractions of a stage's time
+    PipelineChange change;          ///< empty if only times change
     std::vector<std::string> texts; ///< the change in the syntax of parseScenario()
     Prediction prediction;
     HeldMemory memory;
@@ -97,10 +98,11 @@ struct Advice {
 /// Finds the schedule, chunks, micro-batches and split of layers that shorten a run's step the most. Simulates every
 /// family and flavor in the registry with the run's mean times and time between ops, for the current number of chunks
 /// and for 1, 2 and 4, and with unchanged and halved micro-batches. If ModelCut::layers are known, the best split of
-/// the layers is tried as well. Otherwise, work is balanced as fractions of the stages' times. The best result, the
-/// best one within the current activations, and the best of each single change are then predicted by predict().
-/// Candidates that exceed the budget are left out. If the times of other orders cannot be derived from a run's ops,
-/// only the balance of stages is examined.
+/// the layers is tried as well. Otherwise, work is balanced as fractions of the stages' times. If ranks block each
+/// other in sends and receives, the current order without this time is a suggestion. The best result, the best one
+/// within the current activations, and the best of each single change are then predicted by predict(). Candidates that
+/// exceed the budget are left out. If the times of other orders cannot be derived from a run's ops, only the balance of
+/// stages is examined.
 ///
 /// With AdviceOptions::search_time, searches for an order at the mean times (core/optimize/search) in which no rank
 /// stores more activations than now. If the layers are known, alternately searches for the best split for that order

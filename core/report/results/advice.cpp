@@ -252,6 +252,10 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
                         "model keeps for one recorded micro-batch. Smaller micro-batches and chunks are assumed to be "
                         "as efficient as large ones; real devices are slightly less efficient."));
     addReplayCheck(document, model.check);
+    const auto isUnblocked = [](const Suggestion& suggestion) { return suggestion.effort == Effort::Transfers; };
+    if (std::ranges::any_of(advice.suggestions, isUnblocked))
+        document.paragraph("", std::string("blocked=0: post sends and receives without blocking, and wait for each "
+                                           "receive just before the op that needs it."));
     addMovedWork(document, advice);
     addSearchedOrders(document, advice, orders_written);
     addLessMemory(document, run_words, advice, orders_written);

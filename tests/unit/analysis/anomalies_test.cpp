@@ -172,39 +172,61 @@ TEST(Anomalies, ReceivesBeforeTheirSends) {
     EXPECT_EQ(found[0].step, 1);
 }
 
-TEST(Anomalies, AReceiveThatBlocksAReadyOp) {
-    // Rank 0 of two waits for the gradient of micro-batch 0 before it runs its next forward, which needs nothing.
+/// Rank 0 of two waits for the gradient of micro-batch 0 before it runs its next forward, which needs nothing.
+constexpr TimeNs kBlocked = 3 * kForward;
+bubblescope::Run blockedRun(CommKind kind) {
     bubblescope::Run run;
     run.schedule = makeSchedule({"1f1b", "", 2, 3, 1}).value();
     CostModel costs;
     costs.times = makeOpTimes(kForward, 2 * kForward, {}, {}).value();
     StepTimeline step = simulate(run.schedule, costs).value();
     auto& ops = step.ranks[0]; // F0 F1 B0 F2 B1 B2
-    const TimeNs waited = 3 * kForward;
-    ASSERT_EQ(ops[1].op.kind, OpKind::Forward);
     CommSpan wait;
-    wait.kind = CommKind::Wait;
+    wait.kind = kind;
     wait.payload = Payload::Gradient;
     wait.microbatch = Microbatch{0};
     wait.stage = Stage{0};
     wait.peer = Rank{1};
     wait.start = ops[0].end;
-    wait.end = ops[0].end + waited;
+    wait.end = ops[0].end + kBlocked;
     for (std::size_t i = 1; i < ops.size(); ++i) {
-        ops[i].start += waited;
-        ops[i].end += waited;
+        ops[i].start += kBlocked;
+        ops[i].end += kBlocked;
+    }
+    for (TimelineOp& op : step.ranks[1]) {
+        if (op.op.microbatch.value == 0) continue;
+        op.start += kBlocked;
+        op.end += kBlocked;
     }
     step.comm[0] = {wait};
     step.comm[1].clear();
     step.fitWindow();
     run.steps.push_back(step);
-    const auto blocked = ofKind(analyzeRun(run), AnomalyKind::BlockingReceive);
-    ASSERT_EQ(blocked.size(), 1U);
-    EXPECT_EQ(blocked[0].rank, Rank{0});
-    EXPECT_EQ(blocked[0].op, parseOpName("F1.0"));
-    EXPECT_EQ(blocked[0].evidence[0].second, static_cast<double>(waited.count()));
-    run.steps[0].comm[0][0].microbatch = Microbatch{1};
-    run.steps[0].comm[0][0].payload = Payload::Activation; // now it is the op's own input
+    return run;
+}
+
+TEST(Anomalies, AReceiveThatBlocksAReadyOp) {
+    for (const CommKind kind : {CommKind::Wait, CommKind::Receive}) {
+        auto run = blockedRun(kind);
+        const RunReport report = analyzeRun(run);
+        const auto blocked = ofKind(report, AnomalyKind::BlockingReceive);
+        ASSERT_EQ(blocked.size(), 1U);
+        EXPECT_EQ(blocked[0].rank, Rank{0});
+        EXPECT_EQ(blocked[0].op, parseOpName("F1.0"));
+        EXPECT_EQ(blocked[0].evidence[0].second, static_cast<double>(kBlocked.count()));
+        EXPECT_EQ(blocked[0].cost, kBlocked);
+        run.steps[0].comm[0][0].microbatch = Microbatch{1};
+        run.steps[0].comm[0][0].payload = Payload::Activation; // now it is the op's own input
+        EXPECT_TRUE(ofKind(analyzeRun(run), AnomalyKind::BlockingReceive).empty());
+    }
+}
+
+TEST(Anomalies, AReceiveThatIsOnlyPending) {
+    auto run = blockedRun(CommKind::Receive);
+    CommSpan& receive = run.steps[0].comm[0][0];
+    receive.end -= kForward; // the op starts later
+    EXPECT_TRUE(ofKind(analyzeRun(run), AnomalyKind::BlockingReceive).empty());
+    receive.end += 2 * kForward; // the op starts earlier
     EXPECT_TRUE(ofKind(analyzeRun(run), AnomalyKind::BlockingReceive).empty());
 }
 
