@@ -29,6 +29,7 @@ DEFAULTS = {
     "head": 0,  # what the last stage does besides, as many layers' worth of work
     "rank_times": {},  # rank -> factor
     "links": {},  # "1>2" -> ms that a transfer takes longer; PyTorch only
+    "blocking_receives": [],  # ranks that wait for each receive where they post it; PyTorch with several chunks only
     "stall": None,  # [rank, ms]: loading before each step
     "hiccup": None,  # [rank, every, ms]: a pause in each so-manieth step
     "pauses": None,  # [rank, probability, ms]: random pauses of ops

@@ -141,6 +141,15 @@ def found_order(bench, trace):
     raise RuntimeError("no order is proposed")
 
 
+def advised_gain(bench, trace, change):
+    """What `advise` says that its recommended change gains, which must be this one."""
+    suggestions = bench.ask("advise", trace, "--search-time", "1s")["suggestions"]
+    recommended = next((each for each in suggestions if each["recommended"]), None)
+    if recommended is None or recommended["changes"] != [change]:
+        raise RuntimeError(f"advise recommends {recommended and recommended['changes']}, not {change}")
+    return -recommended["change_ns"] / 1e6, recommended["error_bar_ns"] / 1e6
+
+
 def run(bench, scenario):
     trace, before = bench.record(scenario)
     statement = first_cost(bench.ask("analyze", trace)["answer"])
@@ -152,6 +161,8 @@ def run(bench, scenario):
     elif after is None:
         split, gain = proposed_split(bench, trace, scenario)
         after = scenario.before | {"layers": split}
+    elif scenario.advised:
+        gain, bar = advised_gain(bench, trace, scenario.advised)
     elif scenario.changes:
         asked = [part for change in scenario.changes for part in ("--if", change)]
         predicted = bench.ask("whatif", trace, *asked)["scenario"]

@@ -15,6 +15,7 @@ class Scenario:
     mean: bool = False  # the mean period counts, not the median: the repaired fault does not occur in each step
     kinds: tuple = field(default=())  # of statements that are right, if several are
     order: bool = False  # the fix is the order that `advise` finds
+    advised: str = ""  # the change that `advise` must recommend, whose gain it states
 
 
 def slow_rank(rank, factor, **rest):
@@ -50,6 +51,10 @@ def scenarios():
         Scenario("rank 1 pauses 40 ms at random", {"pauses": [1, 0.02, 40]}, base, {"rank": 1}, mean=True),
         Scenario("rank 0 loads data for 60 ms", {"stall": [0, 60]}, base, {"rank": 0}),
         Scenario("rank 2 collects garbage for 80 ms", {"collect": [2, 2, 80]}, base, {"rank": 2}, mean=True),
+        Scenario("rank 0 waits where it posts receives", {"schedule": "interleaved", "blocking_receives": [0]},
+                 {"schedule": "interleaved"}, {"kind": "blocking-receive", "rank": 0}),
+        Scenario("all ranks wait where they post receives", {"schedule": "interleaved", "blocking_receives": [0, 1, 2, 3]},
+                 {"schedule": "interleaved"}, {"kind": "blocking-receive"}, advised="blocked=0"),
         Scenario("GPipe to 1F1B", {"schedule": "gpipe"}, base, None, ("schedule=1f1b",)),
         Scenario("1F1B to GPipe", base, {"schedule": "gpipe"}, None, ("schedule=gpipe",)),
         Scenario("1F1B to interleaved, v = 2", base, {"schedule": "interleaved"}, None,
@@ -67,7 +72,7 @@ def scenarios():
 
 
 ON_GPU = ("last stage with a head of 2.4 layers, as fast as the rest", "last stage with a head of 2.4 layers, found order",
-          "rank 2 1.3 x slower", "link 0>1 15 ms slower", "GPipe to 1F1B", "1F1B to interleaved, v = 2", "1F1B to zb-v")
+          "rank 2 1.3 x slower", "link 0>1 15 ms slower", "all ranks wait where they post receives", "GPipe to 1F1B", "1F1B to interleaved, v = 2", "1F1B to zb-v")
 
 
 def on_gpu():
