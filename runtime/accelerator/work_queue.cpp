@@ -1,11 +1,8 @@
 #include "runtime/accelerator/work_queue.h"
 
-namespace bubblescope::runtime {
+#include <algorithm>
 
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes) {
-    if (bytes == 0) return;
-    on.launch(DigestKernel{to, static_cast<const unsigned char*>(data), bytes});
-}
+namespace bubblescope::runtime {
 
 DigestPage::DigestPage(WorkQueue& home, WorkQueue& first) : home_(home), buffer_(home.pool().take(kBytes)) {
     first.device().zero(buffer_.as<void>(), buffer_.bytes(), first.stream());
@@ -27,9 +24,31 @@ std::uint64_t DeviceDigest::value() const {
     return DigestKernel::digestOf(page_->sum(index_), bytes_);
 }
 
+std::size_t DigestPages::take(std::size_t count, WorkQueue& user) {
+    if (!page_ || page_->room() < count) page_ = std::make_shared<DigestPage>(home_, user);
+    return page_->take(count);
+}
+
+std::vector<DeviceDigest> DigestPages::queue(std::span<const DigestedArray> arrays, WorkQueue& user) {
+    std::vector<DeviceDigest> digests;
+    digests.reserve(arrays.size());
+    while (!arrays.empty()) {
+        const std::size_t count = std::min<std::size_t>(arrays.size(), DigestKernel::kArrays);
+        const std::size_t first = take(count, user);
+        DigestKernel kernel(page_->at(first));
+        for (const DigestedArray& array : arrays.first(count)) {
+            kernel.add(array.data, array.bytes);
+            digests.emplace_back(page_, first + digests.size() % DigestKernel::kArrays, array.bytes);
+        }
+        if (kernel.rows() > 0) user.launch(kernel);
+        arrays = arrays.subspan(count);
+    }
+    return digests;
+}
+
 DeviceDigest DigestPages::next(std::int64_t bytes, WorkQueue& user) {
-    if (!page_ || page_->full()) page_ = std::make_shared<DigestPage>(home_, user);
-    return {page_, page_->take(), bytes};
+    const std::size_t at = take(1, user);
+    return {page_, at, bytes};
 }
 
 } // namespace bubblescope::runtime

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -57,10 +58,6 @@ private:
     MemoryPool pool_;
 };
 
-/// Queues the computation of a digest's sum (core/aadiff/digest.h) over device memory, and adds the sum to the 8 bytes
-/// at `to`. DigestKernel::digestOf() computes the digest from the sum on the host.
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes);
-
 /// Device memory for the sums of many digests, which are copied to the host together.
 class DigestPage {
 public:
@@ -70,8 +67,10 @@ public:
     /// The page is in the memory of `home`; it is cleared by `first`, the first queue to use it.
     DigestPage(WorkQueue& home, WorkQueue& first);
 
-    [[nodiscard]] bool full() const { return used_ == kDigests; }
-    [[nodiscard]] std::size_t take() { return used_++; }
+    /// Number of places that are not taken.
+    [[nodiscard]] std::size_t room() const { return kDigests - used_; }
+    /// Takes neighbouring places; returns the first one.
+    [[nodiscard]] std::size_t take(std::size_t count) { return std::exchange(used_, used_ + count); }
     [[nodiscard]] std::uint64_t* at(std::size_t index) const { return buffer_.as<std::uint64_t>() + index; }
     /// Waits for the home queue; sums queued elsewhere must be complete.
     [[nodiscard]] std::uint64_t sum(std::size_t index);
@@ -99,16 +98,30 @@ private:
     std::int64_t bytes_;
 };
 
+/// Values in device memory whose digest is needed.
+struct DigestedArray {
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+};
+
 /// The pending digests of a rank. Only for the rank's thread.
 class DigestPages {
 public:
     /// `home` is the queue that copies digests to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    /// Returns a digest for a buffer of `bytes` bytes. Its sum must be queued next on `user`: `home`, or a queue that
-    /// waits for `home`.
+    /// Queues the computation of digests (core/aadiff/digest.h) on `user`: `home`, or a queue that waits for `home`.
+    /// Takes one launch per DigestKernel::kArrays arrays.
+    [[nodiscard]] std::vector<DeviceDigest> queue(std::span<const DigestedArray> arrays, WorkQueue& user);
+    [[nodiscard]] DeviceDigest queue(const DigestedArray& array, WorkQueue& user) {
+        return queue(std::span(&array, 1), user).front();
+    }
+    /// Returns a digest for a buffer of `bytes` bytes. Its sum must be queued next on `user`, as above.
     [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:
+    /// Takes neighbouring places in one page; returns the first one.
+    std::size_t take(std::size_t count, WorkQueue& user);
+
     WorkQueue& home_;
     std::shared_ptr<DigestPage> page_;
 };

@@ -381,7 +381,7 @@ bool RankQueue::arrived(const Tensor& tensor, std::optional<TimeNs> latency, Tim
 std::shared_ptr<const DeviceSnapshot> RankQueue::adopt(const std::shared_ptr<const DeviceSnapshot>& note) {
     DeviceDigest own = digests().next(note->slot().bytes(), *this);
     device().copy(own.at(), note->slot().at(), sizeof(std::uint64_t), stream());
-    return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), DeviceValues{});
+    return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own));
 }
 
 } // namespace bubblescope::runtime

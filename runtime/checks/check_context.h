@@ -80,6 +80,12 @@ public:
         cost.spend(std::chrono::steady_clock::now() - began);
     }
 
+    /// On a device: a digest to be computed by queueOpDigests(), together with those of the op's other tensors.
+    void digestWithOp(const ShownTensor& shown) {
+        if (shown.late) op_digests_.push_back(shown);
+    }
+    void queueOpDigests() { queueDigests(std::exchange(op_digests_, {})); }
+
     /// Executes a part of a layer immediately, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);
 
@@ -107,6 +113,7 @@ private:
         std::function<void()> queue; ///< may be empty
     };
     std::vector<Deferred> deferred_;
+    LayerResult op_digests_;
 };
 
 /// The time that a rank needs to repeat a part of a layer: the nominal time if ops are paced, otherwise an average of

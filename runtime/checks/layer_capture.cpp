@@ -40,7 +40,7 @@ void LayerCapture::beginStep(std::span<const PlannedCheck> planned) {
 
 std::uint64_t LayerCapture::variantOf(std::span<const Op> ops) const {
     if (!context_.active()) return 0;
-    std::uint64_t variant = 1;
+    std::uint64_t variant = digests() ? 2 : 1; // results whose digest is computed keep their memory until then
     for (const Op& op : ops) {
         for (auto at = wanted_.lower_bound({keyOf(op), 0}); at != wanted_.end() && at->first == keyOf(op); ++at)
             variant = digest::mix(variant + static_cast<std::uint64_t>(at->second));
@@ -84,11 +84,11 @@ void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
                             : isResult(tensor);
     const bool keeps = captures_ || tries_;
     if (!keeps && !(needed && digests())) return;
-    const auto show = [&] { shown_.push_back(keeps ? values.keep(tensor) : values.show(tensor, false)); };
+    const auto show = [&] { shown_.push_back(keeps ? values.keep(tensor) : values.note(tensor)); };
     tries_ ? show() : context_.timed(captures_ ? context_.repeat_cost : context_.digest_cost, show);
     if (!needed || !digests()) return;
     const ShownTensor& shown = shown_.back();
-    if (shown.late) shown.late->queueDigest();
+    context_.digestWithOp(shown);
     if (tensor != CheckedTensor::WeightGradient) output_ = withoutValues(shown);
 }
 

@@ -55,8 +55,8 @@ private:
     using LayerKey = std::pair<OpKey, int>;
     [[nodiscard]] static OpKey keyOf(const Op& op) { return {op.kind, op.microbatch, op.chunk, op.sequence}; }
     void recordDigests();
-    /// True if results are digested within the op, for the trace. The host also uses these digests for messages. On a
-    /// device, each would be a kernel; only the op's last result is digested, when it is sent.
+    /// True if results are digested, for the trace. The host also uses these digests for messages; a device only
+    /// digests the op's output for them.
     [[nodiscard]] bool digests() const {
         return context_.digests() && (context_.setup.options.digests || context_.device == nullptr);
     }

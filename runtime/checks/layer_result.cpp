@@ -30,12 +30,6 @@ std::uint64_t digestOf(const LayerResult& result) {
     return joined;
 }
 
-void queueDigests(const LayerResult& result) {
-    for (const ShownTensor& one : result) {
-        if (one.late) one.late->queueDigest();
-    }
-}
-
 std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second) {
     const auto [a, b] = std::ranges::mismatch(first, second, {}, &ShownTensor::digestNow, &ShownTensor::digestNow);
     if (a == first.end() && b == second.end()) return std::nullopt;

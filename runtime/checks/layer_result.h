@@ -19,9 +19,6 @@ using LayerResult = std::vector<ShownTensor>;
 
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);
 
-/// On a device: queues the computation of digests that do not exist yet.
-void queueDigests(const LayerResult& result);
-
 /// Index of the first tensor that differs; nothing if all are equal.
 [[nodiscard]] std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second);
 
@@ -48,11 +45,11 @@ private:
     LayerResult result_;
 };
 
-/// Records the digests of the tensors that an execution reports.
+/// Records the tensors that an execution reports, for queueDigests().
 class DigestProbe final : public LayerProbe {
 public:
     using LayerProbe::touch;
-    void touch(CheckedTensor tensor, LiveTensor& values) override { result_.push_back(values.show(tensor, false)); }
+    void touch(CheckedTensor tensor, LiveTensor& values) override { result_.push_back(values.note(tensor)); }
     [[nodiscard]] LayerResult take() { return std::move(result_); }
 
 private:

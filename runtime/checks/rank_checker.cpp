@@ -106,6 +106,10 @@ void RankChecker::sending(Message& message) {
     if (context_.digests()) context_.timed(context_.digest_cost, [&] { state_.sign(capture_.output(), message); });
 }
 
+void RankChecker::opsComputed() {
+    context_.timed(context_.digest_cost, [&] { context_.queueOpDigests(); });
+}
+
 void RankChecker::sendingGradients(Stage stage, Message& message) {
     if (context_.digests()) context_.timed(context_.digest_cost, [&] { state_.signGradients(stage, message); });
 }

@@ -68,6 +68,7 @@ public:
     void beginOp(const Op& op, Stage stage, TimeNs begin) override { capture_.beginOp(op, stage, begin); }
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const override { return capture_.variantOf(ops); }
     void sending(Message& message) override;
+    void opsComputed() override;
     void sendingGradients(Stage stage, Message& message) override;
     void received(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) override;
     void receivedGradients(Stage stage, Arrival& arrival) override;

@@ -14,6 +14,7 @@
 namespace bubblescope::runtime {
 namespace {
 
+/// Call queueDigests() with the result.
 LayerResult weightsNow(StageModel& stage, int layer) {
     DigestProbe probe;
     stage.showWeights(layer, probe);
@@ -23,11 +24,15 @@ LayerResult weightsNow(StageModel& stage, int layer) {
 } // namespace
 
 void StateChecks::weightsWritten() {
+    LayerResult all;
     for (const auto& [stage, model] : context_.stages) {
         const LayerRange layers = model->layers();
-        for (int layer = layers.first; layer < layers.first + layers.count; ++layer)
-            weights_[{stage, layer}] = weightsNow(*model, layer);
+        for (int layer = layers.first; layer < layers.first + layers.count; ++layer) {
+            const LayerResult& now = weights_[{stage, layer}] = weightsNow(*model, layer);
+            all.insert(all.end(), now.begin(), now.end());
+        }
     }
+    queueDigests(all);
 }
 
 void StateChecks::weightsWrittenOfOne(bool wanted) {
@@ -49,7 +54,7 @@ void StateChecks::weightsWrittenOfOne(bool wanted) {
             const auto count = static_cast<std::size_t>(range.count);
             if (at < count) {
                 const int layer = range.first + static_cast<int>(at);
-                weights_[{stage, layer}] = weightsNow(*model, layer);
+                queueDigests(weights_[{stage, layer}] = weightsNow(*model, layer));
                 break;
             }
             at -= count;
@@ -78,13 +83,14 @@ void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs
     record.outcome = CheckOutcome::Skipped;
     if (clock.now() + CheckContext::kSmallCheck <= end && !clock.arrived()) {
         LayerResult now;
-        std::tie(record.start, record.end) = clock.spend(TimeNs{0}, [&] { now = weightsNow(model, layer); });
+        std::tie(record.start, record.end) =
+            clock.spend(TimeNs{0}, [&] { queueDigests(now = weightsNow(model, layer)); });
         setOutcome(record, record.first, runtime::digestOf(now));
     }
     if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
     // A second reading shows whether the weights have changed or the first reading was wrong.
     LayerResult again;
-    static_cast<void>(clock.spend(TimeNs{0}, [&] { again = weightsNow(model, layer); }));
+    static_cast<void>(clock.spend(TimeNs{0}, [&] { queueDigests(again = weightsNow(model, layer)); }));
     record.verdict = runtime::digestOf(again) == record.first ? Verdict::Transient : Verdict::Device;
     context_.report(record, context_.rank.world);
     weights_[{stage, layer}] = std::move(again); // reports a change only once
@@ -123,7 +129,8 @@ void StateChecks::checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, T
 }
 
 void StateChecks::sign(const std::optional<ShownTensor>& output, Message& message) const {
-    const ShownTensor shown = output ? *output : message.tensor.live()->show(CheckedTensor::Output, false);
+    const ShownTensor shown = output ? *output : message.tensor.live()->note(CheckedTensor::Output);
+    if (!output) context_.digestWithOp(shown);
     message.digests = MessageDigests{shown.digest, 0};
     message.late = shown.late;
 }
@@ -150,7 +157,8 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     const LayerRange layers = context_.setup.layersOf(stage);
     const int layer = op.kind == OpKind::Forward ? layers.first : layers.first + std::max(0, layers.count - 1);
     CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
-    const ShownTensor came = tensor.live()->show(what, false);
+    const ShownTensor came = (op.kind == OpKind::Forward ? tensor.liveInOp() : tensor.live())->note(what);
+    context_.digestWithOp(came);
     // On a device the tensor has been used by the time the mismatch is known, so it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
     whenSentIsKnown(op, came, arrival, [=, this](const ShownTensor& sent, TimeNs at) mutable {

@@ -41,7 +41,7 @@ inline constexpr std::int32_t kPartsUnderWay = 2;
 
 /// Digests that the sender computes in a run with checks.
 struct MessageDigests {
-    std::uint64_t content = 0; ///< digest of the tensor, computed immediately after the tensor
+    std::uint64_t content = 0; ///< digest of the tensor, computed before the op ends
     std::uint64_t weights = 0; ///< for gradients: digest of the weights, which must match in all copies of the stage
 };
 

@@ -78,6 +78,8 @@ public:
 
     /// Passes the output of the most recent op, before it is sent. Not called for an op without output.
     virtual void sending(Message& /*message*/) {}
+    /// Called on a device when all work of the op, or of both ops of a pair, is queued; outputs have been passed.
+    virtual void opsComputed() {}
     /// Passes the gradients of a stage, before they are sent to its copies.
     virtual void sendingGradients(Stage /*stage*/, Message& /*message*/) {}
     /// Passes an op's input after it was received from another rank. `arrival` describes the message, whose tensor was

@@ -190,6 +190,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
         outputs.push_back(compute(ops[i], inputs[i], TimeNs{0}));
         sums.push_back(sumsSoFar() - before);
     }
+    if (rank_.hook) rank_.hook->opsComputed();
     device.end(ops, inputs, std::move(sums));
     stages_.sampleMemory();
     for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -128,6 +128,7 @@ void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor)
             throw std::out_of_range(
                 fmt::format("{}: the tensor has {} bits, numbered from 0", fault.text, tensor.size() * kBits));
         }
+        tensor.makeOwn(); // the message changes, not the layer's result
         tensor.live()->flip(element, fault.bit % kBits);
     }
 }

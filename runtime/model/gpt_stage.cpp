@@ -148,6 +148,7 @@ Buffer GptStage<T>::forwardLayers(Piece piece, Buffer input, SavedActivations& s
     Buffer x = first_ ? forwardEmbedding(piece, saved) : std::move(input);
     if (task_.joins()) {
         if constexpr (std::is_same_v<T, float>) {
+            if (x.shared()) x = queue_->copyOf(x); // its digest is of the embedding
             queue_->launch(AddKernel{x.as<float>(), input.template as<float>(), tokens(piece) * config_.width});
         } else {
             throw std::logic_error("encoders need activations in fp32");

@@ -31,11 +31,29 @@ ShownTensor HostTensor::show(CheckedTensor tensor, bool with_values) {
     return shown;
 }
 
-void DeviceSnapshot::queueDigest() const {
-    if (digest_) return;
-    WorkQueue& on = queue_->current();
-    digest_ = queue_->digests().next(values_.bytes, on);
-    runtime::queueDigest(on, digest_->at(), values_.data, values_.bytes);
+void DeviceSnapshot::queueDigests(std::span<const DeviceSnapshot* const> snapshots, WorkQueue* on) {
+    std::vector<const DeviceSnapshot*> wanted;
+    std::vector<DigestedArray> arrays;
+    for (const DeviceSnapshot* const one : snapshots) {
+        if (one->digest_) continue;
+        wanted.push_back(one);
+        arrays.push_back({one->values_.data, one->values_.bytes});
+    }
+    if (wanted.empty()) return;
+    ComputeQueue& rank = *wanted.front()->queue_;
+    const std::vector<DeviceDigest> digests = rank.digests().queue(arrays, on != nullptr ? *on : rank.current());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        wanted[i]->digest_ = digests[i];
+        if (!wanted[i]->keeps_values_) wanted[i]->values_.memory.reset();
+    }
+}
+
+void queueDigests(std::span<const ShownTensor> shown) {
+    std::vector<const DeviceSnapshot*> snapshots;
+    for (const ShownTensor& one : shown) {
+        if (one.late) snapshots.push_back(one.late.get());
+    }
+    DeviceSnapshot::queueDigests(snapshots);
 }
 
 std::vector<float> DeviceSnapshot::values() const {
@@ -69,23 +87,28 @@ void DeviceTensor::disturb(std::uint64_t chance) {
 }
 
 ShownTensor DeviceTensor::show(CheckedTensor tensor, bool with_values) {
-    const std::int64_t bytes = count_ * bytesOf(storage_);
-    DeviceDigest digest = rank_.digests().next(bytes, on_);
-    queueDigest(on_, digest.at(), data_, bytes);
-    return shown(tensor, std::move(digest), {data_, bytes, storage_, with_values ? memory_ : nullptr});
+    ShownTensor made = shown(tensor, with_values);
+    const DeviceSnapshot* const snapshot = made.late.get();
+    DeviceSnapshot::queueDigests(std::span(&snapshot, 1), &on_);
+    return made;
 }
 
 ShownTensor DeviceTensor::keep(CheckedTensor tensor) {
     if (!memory_) throw std::logic_error("a tensor without an owner cannot be kept");
-    return shown(tensor, std::nullopt, {data_, count_ * bytesOf(storage_), storage_, memory_});
+    return shown(tensor, true);
 }
 
-ShownTensor DeviceTensor::shown(CheckedTensor tensor, std::optional<DeviceDigest> digest, DeviceValues values) const {
+ShownTensor DeviceTensor::note(CheckedTensor tensor) {
+    return shown(tensor, false);
+}
+
+ShownTensor DeviceTensor::shown(CheckedTensor tensor, bool keeps_values) const {
     ShownTensor shown;
     shown.tensor = tensor;
     shown.type = storage_ == Storage::Float ? ElementType::Float32 : ElementType::BFloat16;
     shown.count = count_;
-    shown.late = std::make_shared<DeviceSnapshot>(rank_.shared_from_this(), std::move(digest), std::move(values));
+    shown.late = std::make_shared<DeviceSnapshot>(
+        rank_.shared_from_this(), DeviceValues{data_, count_ * bytesOf(storage_), storage_, memory_}, keeps_values);
     return shown;
 }
 

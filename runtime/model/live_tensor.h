@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,15 +27,19 @@ struct DeviceValues {
 /// device may not have computed the digest and values yet. Used by the thread of the rank that requested the snapshot.
 class DeviceSnapshot {
 public:
-    /// Without a digest, the values must have an owner; see queueDigest().
-    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, std::optional<DeviceDigest> digest, DeviceValues values)
-        : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)) {}
+    /// A snapshot that keeps its values; without an owner, these may change after the digest is queued.
+    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceValues values, bool keeps_values)
+        : queue_(std::move(queue)), values_(std::move(values)), keeps_values_(keeps_values) {}
+    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest)
+        : queue_(std::move(queue)), digest_(std::move(digest)) {}
 
-    /// Queues the computation of the digest on the rank's current queue, unless this was done before.
-    void queueDigest() const;
+    /// Queues the computation of digests together, on `on` or the rank's current queue, unless this was done before.
+    /// All snapshots are of one rank.
+    static void queueDigests(std::span<const DeviceSnapshot* const> snapshots, WorkQueue* on = nullptr);
     /// Waits for the device.
     [[nodiscard]] std::uint64_t digest() const {
-        queueDigest();
+        const DeviceSnapshot* const self = this;
+        queueDigests(std::span(&self, 1));
         return digest_->value();
     }
     /// Empty if only the digest was requested. Waits for the device.
@@ -46,7 +51,8 @@ public:
 private:
     std::shared_ptr<ComputeQueue> queue_; // must outlive the members below
     mutable std::optional<DeviceDigest> digest_;
-    DeviceValues values_;
+    mutable DeviceValues values_;
+    bool keeps_values_ = false; ///< false = until the digest is queued
 };
 
 /// A snapshot of a tensor at the time of LiveTensor::show().
@@ -66,6 +72,9 @@ struct ShownTensor {
         return late ? late->bytes() : static_cast<std::int64_t>(values.size() * sizeof(float));
     }
 };
+
+/// On a device: queues the computation of digests that do not exist yet, together; see DeviceSnapshot.
+void queueDigests(std::span<const ShownTensor> shown);
 
 /// A tensor that has just been computed, on the host or a device. Valid during a call. On a device, operations on the
 /// tensor are queued after its computation.
@@ -88,6 +97,9 @@ public:
     /// Records the tensor with its values. On a device this queues no work: the snapshot owns the memory, too, and its
     /// digest is computed when it is needed.
     [[nodiscard]] virtual ShownTensor keep(CheckedTensor tensor) { return show(tensor, true); }
+    /// Records the tensor's digest. On a device this queues no work: call queueDigests(), and do not change values
+    /// without an owner before. The snapshot also owns the memory until then.
+    [[nodiscard]] virtual ShownTensor note(CheckedTensor tensor) { return show(tensor, false); }
 };
 
 /// A tensor on the host.
@@ -105,8 +117,7 @@ private:
 };
 
 /// Numbers in the memory of a rank's device. Operations on the numbers are queued on `on`, which is the rank's stream
-/// or its check stream. Values without an owner cannot be kept: a snapshot of
-/// them has only the digest.
+/// or its check stream. Values without an owner cannot be kept: a snapshot of them has only the digest.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage,
@@ -117,10 +128,11 @@ public:
     void disturb(std::uint64_t chance) override;
     [[nodiscard]] ShownTensor show(CheckedTensor tensor, bool with_values) override;
     [[nodiscard]] ShownTensor keep(CheckedTensor tensor) override;
+    [[nodiscard]] ShownTensor note(CheckedTensor tensor) override;
 
 private:
-    [[nodiscard]] ShownTensor shown(CheckedTensor tensor, std::optional<DeviceDigest> digest,
-                                    DeviceValues values) const;
+    /// Without a digest.
+    [[nodiscard]] ShownTensor shown(CheckedTensor tensor, bool keeps_values) const;
 
     ComputeQueue& rank_;
     WorkQueue& on_;

@@ -192,9 +192,7 @@ template <class T>
 std::uint64_t StageParameters<T>::digest() const {
     if (size_ == 0) return 0;
     DigestPages pages(queue_);
-    const DeviceDigest made = pages.next(exact_.bytes(), queue_);
-    queueDigest(queue_, made.at(), exact_.as<void>(), exact_.bytes());
-    return made.value();
+    return pages.queue({exact_.as<void>(), exact_.bytes()}, queue_).value();
 }
 
 template <class T>

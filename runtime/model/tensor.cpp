@@ -38,7 +38,21 @@ HostMatrix DeviceArray::toHost() const {
 }
 
 std::unique_ptr<LiveTensor> DeviceArray::live() {
-    return queue_->live(*queue_, buffer_.as<void>(), rows_ * cols_, storage_, nullptr);
+    Buffer owner = buffer_.share();
+    owner.usedOn(queue_->stream());
+    return queue_->live(*queue_, buffer_.as<void>(), rows_ * cols_, storage_,
+                        std::make_shared<const Buffer>(std::move(owner)));
+}
+
+std::unique_ptr<LiveTensor> DeviceArray::liveInOp() {
+    Buffer owner = std::exchange(buffer_, buffer_.share());
+    owner.usedOn(queue_->stream());
+    return queue_->live(*queue_, buffer_.as<void>(), rows_ * cols_, storage_,
+                        std::make_shared<const Buffer>(std::move(owner)));
+}
+
+void DeviceArray::makeOwn() {
+    if (buffer_.shared()) buffer_ = queue_->copyOf(buffer_);
 }
 
 } // namespace bubblescope::runtime

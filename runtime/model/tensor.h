@@ -86,6 +86,11 @@ public:
     [[nodiscard]] HostMatrix toHost() const;
     /// The array's values; operations on them are queued in the order of the calls.
     [[nodiscard]] std::unique_ptr<LiveTensor> live();
+    /// Like live(), for an array whose users finish with it in the current op. A snapshot of the array is then its last
+    /// owner and marks its use: an event in the middle of an op would split the op's graph.
+    [[nodiscard]] std::unique_ptr<LiveTensor> liveInOp();
+    /// Moves the values to memory without other owners, before a change.
+    void makeOwn();
 
     /// Event after which other ranks may read the array; null before the array is handed over.
     [[nodiscard]] Accelerator::Event ready() const { return ready_.get(); }
@@ -148,6 +153,11 @@ public:
     /// The values, accessible where they are stored.
     [[nodiscard]] std::unique_ptr<LiveTensor> live() {
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
+    }
+    /// See DeviceArray.
+    [[nodiscard]] std::unique_ptr<LiveTensor> liveInOp() { return device_ ? device_->liveInOp() : live(); }
+    void makeOwn() {
+        if (device_) device_->makeOwn();
     }
 
     /// Both tensors must be on the same device and have the same shape.

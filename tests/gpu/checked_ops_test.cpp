@@ -6,6 +6,8 @@
 #include "tests/support/emulated_device.h"
 #include "tests/unit/runtime/schedules.h"
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +32,10 @@ public:
         }
     };
 
-    [[nodiscard]] std::uint32_t called(Kind /*kind*/, bool /*graph*/) override { return 0; }
+    [[nodiscard]] std::uint32_t called(Kind /*kind*/, bool graph) override {
+        graphs += graph ? 1 : 0;
+        return 0;
+    }
     void ran(const Work& work) override {
         if (work.priority == Accelerator::Priority::Low) return;
         const bool of_digests = (work.kind == Kind::Copy && work.bytes == sizeof(std::uint64_t)) ||
@@ -42,9 +47,21 @@ public:
     }
     void idleAt(TimeNs /*now*/) override {}
 
+    std::atomic<int> graphs = 0; ///< launched, if the device makes graphs of ops
     std::map<std::string, Sum> ops;
     std::map<std::string, Sum> digests; ///< of weights and messages
 };
+
+/// Launches that compute digests in a run: one per op that receives or computes what is digested, one for the weights
+/// of each rank in each step and before the first, and one for each stage after the run.
+int digestLaunches(const Schedule& schedule, int steps) {
+    int ops = 0;
+    for (const auto& rank : schedule.ranks) {
+        for (const Op& op : rank)
+            ops += op.kind != OpKind::BackwardWeight && op.kind != OpKind::Optimizer ? 1 : 0;
+    }
+    return ops * steps + schedule.pp * (steps + 1) + schedule.stages();
+}
 
 // Inputs are not copied, and the first execution's results are digested in the bubble: until then, both stay in the
 // memory that the op uses anyway.
@@ -79,11 +96,48 @@ TEST(CheckedOps, HaveNoWorkForTheirRepetition) {
         }
         EXPECT_EQ(checked->ops, plain->ops);
         const int messages = 2 * (schedule.pp - 1) * schedule.microbatches * kSteps;
-        const int layers = 2 * schedule.pp + 2;
-        const int weights = 2 * layers * (kSteps + 1); // exact and rounded ones
-        EXPECT_EQ(checked->digests["DigestKernel"].count, 2 * messages + weights + schedule.pp)
-            << "of messages that are sent and received, and of each stage after the run";
+        EXPECT_EQ(checked->digests["DigestKernel"].count, digestLaunches(schedule, kSteps));
         EXPECT_EQ(checked->digests["copy"].count, messages);
+    }
+}
+
+// The received tensor, the results of layers and the output are digested together at the end of an op, so that an op is
+// still one graph.
+TEST(CheckedOps, LaunchOneDigestEach) {
+    constexpr int kSteps = 3;
+    for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
+        SCOPED_TRACE(name);
+        const Schedule schedule = scheduleOf(name, 4, 8, vpp);
+        std::size_t recorded = 0;
+        const auto graphsOf = [&](const std::optional<bool> digests) {
+            DeviceRun made(schedule, Storage::Bf16);
+            if (digests) {
+                made.run.aadiff->digests = *digests;
+            } else {
+                made.run.aadiff.reset();
+            }
+            auto& device = dynamic_cast<EmulatedDevice&>(*made.device);
+            const auto work = std::make_shared<WorkOfOps>();
+            device.graphs = true;
+            device.observer = work;
+            made.train(kSteps);
+            EXPECT_TRUE(made.run.mismatches.empty());
+            if (digests) {
+                EXPECT_EQ(work->digests["DigestKernel"].count, digestLaunches(schedule, kSteps));
+            }
+            recorded = 0;
+            for (const auto& rank : made.run.records) {
+                for (const profiler::SliceRecord& record : rank)
+                    recorded += record.category == profiler::SliceRecord::Category::Digest ? 1 : 0;
+            }
+            return work->graphs.load();
+        };
+        const int graphs = graphsOf(true);
+        const int layers = 2 * schedule.stages() + 2;
+        const int results = 2 * layers - 1; // the head has no output
+        EXPECT_EQ(recorded, static_cast<std::size_t>(results * schedule.microbatches * kSteps));
+        EXPECT_EQ(graphs, graphsOf(std::nullopt));
+        EXPECT_EQ(graphs, graphsOf(false));
     }
 }
 
@@ -143,11 +197,11 @@ TEST(CheckedOps, RecurAsGraphsInEachStepWithTheSameChecks) {
     };
     const auto bubble = [&] {
         static_cast<void>(queue->runCheck(std::nullopt, [&] {
-            for (const ShownTensor& result : watch.results)
-                result.late->queueDigest();
+            queueDigests(watch.results);
             for (const auto& layer : watch.layers) {
                 DigestProbe probe;
                 layer->run(probe);
+                queueDigests(probe.take());
             }
         }));
         watch.results.clear();

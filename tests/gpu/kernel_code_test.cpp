@@ -191,11 +191,29 @@ void runKernelsOfDigests(const Sizes& sizes) {
             const unsigned char* const data = on.whole<unsigned char>(bytes + offset, 256) + offset;
             auto* const sum = on.room<std::uint64_t>(1);
             *sum = 0;
-            on.run(DigestKernel{sum, data, bytes});
-            EXPECT_EQ(digest::finish(*sum, static_cast<std::uint64_t>(bytes)),
-                      digest::of(data, static_cast<std::size_t>(bytes)));
+            DigestKernel kernel(sum);
+            kernel.add(data, bytes);
+            on.run(kernel);
+            EXPECT_EQ(DigestKernel::digestOf(*sum, bytes), digest::of(data, static_cast<std::size_t>(bytes)));
         }
     }
+}
+
+/// One launch for a list of arrays, in the order of `sizes`.
+void runDigestOfList(const Sizes& sizes) {
+    Exact on;
+    auto* const sums = on.room<std::uint64_t>(static_cast<std::int64_t>(sizes.size()));
+    DigestKernel kernel(sums);
+    std::vector<std::uint64_t> expected;
+    for (const std::int64_t bytes : sizes) {
+        const unsigned char* const data = on.whole<unsigned char>(bytes, 256);
+        sums[expected.size()] = 0;
+        expected.push_back(digest::of(data, static_cast<std::size_t>(bytes)));
+        kernel.add(data, bytes);
+    }
+    on.run(kernel);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_EQ(DigestKernel::digestOf(sums[i], sizes.begin()[i]), expected[i]) << i;
 }
 
 // Rows and columns in which a thread has eight neighbours at a time, with arrays that are aligned for that and others:
@@ -282,6 +300,8 @@ TEST(KernelCodeOfOneType, OfNumbers) {
 TEST(KernelCodeOfOneType, OfDigests) {
     constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kRun * DigestKernel::kWord;
     runKernelsOfDigests({0, 1, 7, 8, 2055, kBlock, kBlock + 9});
+    runDigestOfList({0, 5, 0, kBlock + 9, 8, kBlock, 2 * kBlock + 1, 0, 1, 0});
+    runDigestOfList(std::vector<std::int64_t>(DigestKernel::kArrays, 17));
 }
 
 /// The tests above leave out none.

@@ -425,8 +425,7 @@ TEST_F(PlainKernels, DigestsAreThoseOfTheHost) {
     const Buffer on = device_.put(data);
     DigestPages pages(*queue_);
     const auto expectThatOfTheHost = [&](std::int64_t from, std::int64_t bytes) {
-        const DeviceDigest digest = pages.next(bytes, *queue_);
-        queueDigest(*queue_, digest.at(), on.as<unsigned char>() + from, bytes);
+        const DeviceDigest digest = pages.queue({on.as<unsigned char>() + from, bytes}, *queue_);
         const auto begin = data.begin() + from;
         EXPECT_EQ(digest.value(), digest::of(&*begin, static_cast<std::size_t>(bytes)))
             << bytes << " bytes from " << from;
@@ -441,6 +440,34 @@ TEST_F(PlainKernels, DigestsAreThoseOfTheHost) {
     }
 }
 
+TEST_F(PlainKernels, DigestsOfAListAreThoseOfItsArrays) {
+    constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kRun * DigestKernel::kWord;
+    constexpr std::int64_t kRoom = 3 * kBlock;
+    std::vector<unsigned char> data(static_cast<std::size_t>(kRoom));
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<unsigned char>(mixBits(i + 7));
+    const Buffer on = device_.put(data);
+    DigestPages pages(*queue_);
+    const std::vector<std::int64_t> sizes{0, 8, 0, kBlock, 2 * kBlock + 5, 1, kBlock + 1, 0, 4096};
+    // Lists that fill a launch, need several, and no longer fit into the rest of a page.
+    for (const std::size_t count :
+         {std::size_t{1}, std::size_t{9}, std::size_t{128}, std::size_t{129}, std::size_t{700}, std::size_t{700}}) {
+        std::vector<DigestedArray> arrays;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::int64_t bytes = i < sizes.size() ? sizes[i] : static_cast<std::int64_t>(i % 41);
+            const std::int64_t from = static_cast<std::int64_t>(mixBits(i) % static_cast<std::uint64_t>(kRoom - bytes));
+            arrays.push_back({on.as<unsigned char>() + from, bytes});
+        }
+        const std::vector<DeviceDigest> digests = pages.queue(arrays, *queue_);
+        ASSERT_EQ(digests.size(), count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto from = static_cast<const unsigned char*>(arrays[i].data) - on.as<unsigned char>();
+            EXPECT_EQ(digests[i].value(), digest::of(data.data() + from, static_cast<std::size_t>(arrays[i].bytes)))
+                << i << " of " << count;
+        }
+    }
+}
+
 TEST_F(PlainKernels, DigestTellsEveryBitAndPlace) {
     std::vector<std::uint32_t> words(41);
     for (std::size_t i = 0; i < words.size(); ++i)
@@ -448,9 +475,7 @@ TEST_F(PlainKernels, DigestTellsEveryBitAndPlace) {
     DigestPages pages(*queue_);
     const auto digestOf = [&](const std::vector<std::uint32_t>& data) {
         const Buffer on = device_.put(data);
-        const DeviceDigest digest = pages.next(on.bytes(), *queue_);
-        queueDigest(*queue_, digest.at(), on.as<void>(), on.bytes());
-        return digest.value();
+        return pages.queue({on.as<void>(), on.bytes()}, *queue_).value();
     };
     std::set<std::uint64_t> digests{digestOf(words)};
     for (std::size_t bit = 0; bit < 32 * words.size(); ++bit) {
