@@ -128,7 +128,8 @@ def _address(data):
     """Address and size of contiguous host memory, and the object that owns it."""
     if hasattr(data, "data_ptr"):  # a torch or paddle tensor
         tensor = data.detach().contiguous()
-        return tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor
+        size = getattr(tensor, "nbytes", None)  # paddle has no such attribute
+        return tensor.data_ptr(), int(tensor.size) * tensor.element_size() if size is None else size, tensor
     view = memoryview(data)
     if not view.c_contiguous:
         view = memoryview(view.tobytes())

@@ -397,10 +397,10 @@ class RefusalTest(unittest.TestCase):
             self.assertEqual(cases[-1][0].own.main_grad.item(), 90 * 4, "only the job adds to it")
 
     def test_attention_of_pytorch_is_allowed_if_the_job_asks_for_determinism(self):
-        from bubblescope_adapters.trial import CannotRepeat, _KnownOperators
+        from bubblescope_adapters.torch_framework import CannotRepeat, KnownOperators
 
         name = "_scaled_dot_product_flash_attention_backward"
-        call = lambda: _KnownOperators(True).__torch_dispatch__(_Function(name), (), (torch.ones(1),))
+        call = lambda: KnownOperators(True).__torch_dispatch__(_Function(name), (), (torch.ones(1),))
         self.assertRaisesRegex(CannotRepeat, "unless the job calls torch.use_deterministic_algorithms", call)
         torch.use_deterministic_algorithms(True)
         try:
@@ -438,9 +438,10 @@ class RepetitionTest(unittest.TestCase):
         self.addCleanup(setattr, torch.autograd, "grad", grad)
 
     def kept_of(self, kind):
+        from bubblescope_adapters.device import host
         from bubblescope_adapters.layers import Layer
 
-        layer, kept = Layer("linear", nn.Linear(4, 4), 0, 0), []
+        layer, kept = Layer("linear", nn.Linear(4, 4), 0, 0, host), []
         layer.watch(kind, lambda one: kept.append(one) or one)
         layer.module.weight.main_grad = torch.zeros(4, 4)
         output = layer.module(torch.ones(2, 4, requires_grad=True))
@@ -449,7 +450,8 @@ class RepetitionTest(unittest.TestCase):
         return layer, kept[0]
 
     def test_gradients_of_repetitions_are_not_taken_for_those_of_the_job(self):
-        from bubblescope_adapters.layers import HeldGradients, KeptGradients, digests
+        from bubblescope_adapters.held_data import HeldGradients
+        from bubblescope_adapters.layers import KeptGradients, digests
 
         for kind in (KeptGradients, HeldGradients):
             layer, kept = self.kept_of(kind)

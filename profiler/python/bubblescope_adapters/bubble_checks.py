@@ -1,4 +1,4 @@
-"""Checks in the bubbles of a PyTorch pipeline: while a rank waits for a receive, layers of its stages are run again and
+"""Checks in the bubbles of a pipeline on the CPU: while a rank waits for a receive, layers of its stages are run again and
 compared with their first execution. The library behind bubblescope_aadiff.py plans the checks, selects those that fit, and
 determines the verdict on mismatches. The records are written to the capture.
 
@@ -14,6 +14,7 @@ import time
 
 from . import events
 from .check_budget import Budget, Waits
+from .framework import chosen
 from .layers import KeptGradients, difference, digest, digests, spare
 from .neighbours import Neighbours
 from .rank_checks import RankChecks
@@ -63,11 +64,11 @@ class _Worker(threading.Thread):
 class BubbleChecks(RankChecks):
     _data_of_backwards = KeptGradients
 
-    def __init__(self, pipeline, margin, memory, cost, threads=1):
+    def __init__(self, pipeline, margin, memory, cost, device, threads=1):
         """`cost` is the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack,
         the delays of all ranks add up, so each rank gets a part of the fraction. `threads` is the number of compute threads
         of the job."""
-        super().__init__(pipeline, margin, memory)
+        super().__init__(pipeline, margin, memory, device)
         self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
         self._spent = 0  # nanoseconds spent by the job's thread since the start of the step, without those counted by layers
         self._overrun = 0 # nanoseconds that the worker ran after the job's thread had continued
@@ -76,7 +77,7 @@ class BubbleChecks(RankChecks):
         self._working = False  # true if the worker has an unfinished call
         self._stop = False # true if the input that the job waits for has arrived
         self._stopped = 0  # time of its arrival
-        self._random = True  # true if the repeated layer sets the job's random numbers
+        self._random = True  # true if the repeated layer sets the job's random numbers, or must run alone
         self._process = os.getpid()
         self._steps = 0
         self._forwards_known = 0  # number of steps until all forwards have had their trial
@@ -428,7 +429,7 @@ class BubbleChecks(RankChecks):
     def _check(self, task):
         kind = task.kind
         kept = self._take(kind, task.microbatch, task.chunk, task.layer)
-        self._random = kept is not None and kept.layer.random
+        self._random = kept is not None and (kept.layer.random or kind != "F" and not chosen().PARALLEL_BACKWARDS)
         if self._stop or kept is None or not kept.unchanged():
             return task.give_up()
         with task:

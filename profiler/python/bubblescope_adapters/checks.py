@@ -1,19 +1,22 @@
 """Checks in bubbles, for the functions that the adapter of a framework wraps. Used only if the job is recorded with
 checks."""
 
-import sys
+import importlib
 
-from . import events
+from . import events, framework
 from .events import steps
 
 
 class Checks:
     """The checks of the current schedule. An error ends the checks, but not the job."""
 
-    def __init__(self):
+    def __init__(self, framework="torch_framework", device="device"):
+        """Names of the modules with what checks need from the framework."""
+        self._framework, self._device = framework, device
         self._settings = events.checks()
         self._of = None  # the schedule to which `running` belongs
         self.running = None  # a BubbleChecks, or None
+        self._in_step = False
 
     @property
     def wanted(self):
@@ -60,25 +63,29 @@ class Checks:
             self._of, self.running = key, None
             self.running = self._safely(self._make, describe) or None
         if self.running is not None:
+            self._in_step = True
             self._safely(self.running.begin_step, steps.number)
 
     def end(self):
-        if self.running is not None:
+        """Ends the step before its weights change. Calls without a step have no effect."""
+        if self.running is not None and self._in_step:
+            self._in_step = False
             self._safely(self.running.end_step)
 
     def fill(self, wait, sends=False, arrived=lambda: False):
         """Calls `wait`, during which the rank is idle. `sends`: the call also begins sends. `arrived` returns True if there is
         nothing left to wait for; it does not block."""
         running = self.running
-        if running is None:
+        if running is None or not self._in_step:
             return wait()
         return running.fill(wait, sends, arrived) if running.active else running.rest(wait)
 
     def _make(self, describe):
-        from . import device
+        framework.choose(self._framework)
         from .rank_checks import Pipeline
 
         pipeline = Pipeline(**describe())
+        device = importlib.import_module("." + self._device, __package__)
         chosen = device.choose([module for _, module in pipeline.stages])
         if chosen.queues:
             from .device_checks import DeviceChecks
@@ -87,8 +94,7 @@ class Checks:
         else:
             from .bubble_checks import BubbleChecks
 
-            threads = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 1)()
-            made = BubbleChecks(pipeline, *self._settings, threads=threads)
+            made = BubbleChecks(pipeline, *self._settings, device=chosen, threads=framework.chosen().threads())
         events.state("check_layers", made.description())
         if chosen.identifier() is not None:
             events.state("check_device", chosen.identifier())

@@ -24,9 +24,11 @@ from . import events
 from .check_budget import Budget
 from .comparison import Comparison
 from .device_steps import CHECKED, MEASURED, QUIET, TRYING, TURNS, Step, Times, Work, apart, ns, pairs_of
+from .framework import CannotRepeat
 from .held_data import HeldData
 from .layers import WEIGHT_GRADIENT, difference
-from .trial import VARIES, CannotRepeat, Trial, can_be_repeated
+from .torch_framework import can_be_repeated
+from .trial import VARIES, Trial
 
 _TRIAL_STEPS = 32  # a layer is left out if it has had no trial after this many steps
 _BACKWARD_TRIAL_STEPS = 16  # the same limit for backwards, from the end of the forwards' trials

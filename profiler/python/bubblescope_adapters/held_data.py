@@ -1,7 +1,54 @@
 """The data that checks on a GPU hold from an op until its check is queued."""
 
-from .layers import HeldGradients
+import contextlib
+import sys
+
+from .comparison import hashes
+from .framework import CannotRepeat
+from .layers import WEIGHT_GRADIENT, KeptGradients
 from .rank_checks import RankChecks
+
+nn = sys.modules["torch"].nn
+
+
+@contextlib.contextmanager
+def _aliases(module, weights):
+    """Replaces the module's weights with aliases, which have no gradients, hooks or buffers for gradients, so a repetition
+    cannot change the job's. Must not be used while another thread runs the module."""
+    aliases = {id(weight): nn.Parameter(weight.detach()) for weight in weights}
+    places = [(inner._parameters, name, weight) for inner in module.modules()
+              for name, weight in inner._parameters.items() if id(weight) in aliases]
+    for parameters, name, weight in places:
+        parameters[name] = aliases[id(weight)]
+    try:
+        yield [aliases[id(weight)] for weight in weights]
+    finally:
+        for parameters, name, weight in places:
+            parameters[name] = weight
+
+
+class HeldGradients(KeptGradients):
+    """As KeptGradients, for a GPU: without copies. Gradients of outputs and inputs are held, and hashes take the place of
+    weight gradients, because PyTorch would have to copy a weight gradient that somebody else holds."""
+
+    def __init__(self, layer, args, kwargs):
+        super().__init__(layer, args, kwargs)
+        self.ran = set()  # kinds of ops that have ended
+        if any([getattr(getattr(inner, "wgrad_store", None), "enabled", False) for inner in layer.module.modules()]):
+            raise CannotRepeat("computes its weight gradients later than its backward")
+        if any([getattr(inner, "deterministic", True) is False and "attention" in type(inner).__name__.lower()
+                for inner in layer.module.modules()]):
+            raise CannotRepeat("has an attention whose backward is not deterministic")
+
+    def _keep(self, gradient, of_weight):
+        return hashes(gradient) if of_weight else gradient.detach()
+
+    def repeated(self, results):
+        weights = results.get(WEIGHT_GRADIENT)
+        return dict(results, **{WEIGHT_GRADIENT: [hashes(one) for one in weights]}) if weights else results
+
+    def parameters(self):
+        return _aliases(self.layer.module, self.trained)
 
 
 class HeldData(RankChecks):

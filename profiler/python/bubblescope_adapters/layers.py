@@ -1,4 +1,4 @@
-"""Repeats layers of a PyTorch model: finds the modules, keeps the data of a first execution, and runs the layers again
+"""Repeats layers of a model: finds the modules, keeps the data of a first execution, and runs the layers again
 without changing the state of the job.
 
 A forward is repeated without gradients. A backward is repeated together with its forward, with separate gradients that
@@ -8,28 +8,25 @@ from each other, or if it communicates. If only the backward of a layer cannot b
 excluded."""
 
 import contextlib
-import sys
 import time
 
 from . import bubblescope_aadiff as aadiff
-from .comparison import hashes
-from .device import host
-from .trial import PLAIN, VARIES, CannotRepeat, Trial, can_be_repeated
+from .framework import CannotRepeat, chosen
+from .trial import VARIES, Trial
 
-torch = sys.modules["torch"]
-nn = torch.nn
-_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+framework = chosen()
 
 
 def _splits(module):
-    return any(isinstance(inner, _CONTAINERS) and len(inner) > 1 for inner in module.modules())
+    return any(isinstance(inner, framework.LISTS) and len(framework.children(inner)) > 1
+               for inner in framework.modules(module))
 
 
 def split(module, name=""):
     """(name, module) of the layers in a stage: the entries of its lists of modules, and the modules next to these
     lists."""
-    children = [(name + "." + key if name else key, child) for key, child in module.named_children()]
-    if isinstance(module, _CONTAINERS) and children:
+    children = [(name + "." + key if name else key, child) for key, child in framework.children(module)]
+    if isinstance(module, framework.LISTS) and children:
         return children
     if not any(_splits(child) for _, child in children):
         return [(name or "the whole stage", module)]
@@ -41,7 +38,7 @@ def split(module, name=""):
 
 def _tensors(value, found):
     """Adds the tensors inside a value, in order. Raises an exception if the value may change without detection."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, framework.Tensor):
         found.append(value)
     elif isinstance(value, (tuple, list)):
         for item in value:
@@ -49,14 +46,14 @@ def _tensors(value, found):
     elif isinstance(value, dict):
         for key in value:
             _tensors(value[key], found)
-    elif not isinstance(value, PLAIN):
+    elif not isinstance(value, framework.PLAIN):
         raise CannotRepeat("takes or returns a %s, which cannot be stored" % type(value).__name__)
     return found
 
 
 def _mapped(value, change):
     """Copy of the value with each tensor replaced by `change(tensor)`, in the order of _tensors()."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, framework.Tensor):
         return change(value)
     if isinstance(value, (tuple, list)):
         items = [_mapped(item, change) for item in value]
@@ -77,10 +74,9 @@ def digest(tensors):
 def difference(first, again):
     """The first pair of tensors that differ, and their element type, as arguments of Session.difference(). None if the sizes
     differ."""
-    known = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
     for one, other in zip(first, again):
-        if one.nbytes == other.nbytes and aadiff.digest(one) != aadiff.digest(other):
-            kind = known.get(one.dtype, "bits%d" % (8 * min(8, one.element_size())))
+        if framework.size(one) == framework.size(other) and aadiff.digest(one) != aadiff.digest(other):
+            kind = framework.ELEMENTS.get(one.dtype, "bits%d" % (8 * min(8, one.element_size())))
             return one.contiguous(), other.contiguous(), kind
     return None
 
@@ -94,19 +90,19 @@ class Kept:
     def __init__(self, layer, args, kwargs):
         self.layer = layer
         inputs = _tensors(kwargs, _tensors(args, [])) if kwargs else _tensors(args, [])
-        self.args, self.kwargs = _mapped(args, torch.Tensor.detach), _mapped(kwargs, torch.Tensor.detach)
-        self.inputs = [(tensor, tensor._version, tensor.requires_grad) for tensor in inputs]
+        self.args, self.kwargs = _mapped(args, framework.detach), _mapped(kwargs, framework.detach)
+        self.inputs = [(tensor, framework.version(tensor), framework.needs_gradient(tensor)) for tensor in inputs]
         self.random = layer.device.random_state() if layer.random else None
         self.precision = layer.device.precision()
         self.training = layer.module.training
-        self.weights = sum([weight._version for weight in layer.weights])
+        self.weights = sum(map(framework.version, layer.weights))
         self.results = []  # tensors with their versions, once computed
-        self.bytes = sum([tensor.nbytes for tensor in inputs])
+        self.bytes = sum(map(framework.size, inputs))
 
     def done(self, result):
-        self.results = [(tensor.detach(), tensor._version) for tensor in _tensors(result, [])]
+        self.results = [(tensor.detach(), framework.version(tensor)) for tensor in _tensors(result, [])]
         self._let_go()
-        self.bytes += sum([tensor.nbytes for tensor, _ in self.results])
+        self.bytes += sum([framework.size(tensor) for tensor, _ in self.results])
 
     def _let_go(self):
         """Releases the autograd graph that the inputs belong to."""
@@ -116,9 +112,9 @@ class Kept:
         """True if inputs, results, weights and mode are unchanged since the execution."""
         return (
             self.training == self.layer.module.training
-            and self.weights == sum([weight._version for weight in self.layer.weights])
-            and all([tensor._version == version for tensor, version, _ in self.inputs])
-            and all([tensor._version == version for tensor, version in self.results])
+            and self.weights == sum(map(framework.version, self.layer.weights))
+            and all([framework.version(tensor) == version for tensor, version, _ in self.inputs])
+            and all([framework.version(tensor) == version for tensor, version in self.results])
         )
 
     def release(self):
@@ -134,86 +130,38 @@ class Kept:
 
 
 class _Spare:
-    """Reused memory for copies of gradients. If gradients were kept instead of copied, PyTorch would allocate
+    """Reused memory for copies of gradients. If gradients were kept instead of copied, the framework would allocate
     new memory for the next gradients, and obtaining its pages from the system takes much longer than the
     copy."""
 
     def __init__(self):
         self._free = {}  # free memory by type and shape
 
-    @staticmethod
-    def _kind(tensor):
-        return tensor.dtype, tensor.shape, tensor.stride()
-
     def copy(self, tensor):
-        free = self._free.get(self._kind(tensor))
-        with torch.no_grad():
-            return (free.pop() if free else torch.empty_like(tensor, requires_grad=False)).copy_(tensor)
+        free = self._free.get(framework.layout(tensor))
+        return framework.copy_into(free.pop() if free else framework.empty_like(tensor), tensor)
 
     def give_back(self, copies):
         for copy in copies:
-            self._free.setdefault(self._kind(copy), []).append(copy)
+            self._free.setdefault(framework.layout(copy), []).append(copy)
 
     def clear(self):
         self._free.clear()
 
 
 spare = _Spare()
-_repetitions = set()  # backwards of repetitions that are running: PyTorch's number of each
-
-
-def _number():
-    """Number of the backward that calls a hook. All threads in which PyTorch runs this backward get the same number: on a
-    GPU, hooks run in a thread of PyTorch."""
-    return torch._C._current_graph_task_id()
-
-
-@contextlib.contextmanager
-def _repetition(outputs):
-    """Within it, hooks can tell that a backward from these outputs belongs to a repetition instead of the job."""
-    begun = []
-
-    def begin(gradient):
-        begun.append(_number())
-        _repetitions.add(begun[-1])
-
-    for output in outputs:
-        output.register_hook(begin)
-    try:
-        yield
-    finally:
-        _repetitions.difference_update(begun)
-
-
-@contextlib.contextmanager
-def _aliases(module, weights):
-    """Replaces the module's weights with aliases, which have no gradients, hooks or buffers for gradients, so a repetition
-    cannot change the job's. Must not be used while another thread runs the module."""
-    aliases = {id(weight): nn.Parameter(weight.detach()) for weight in weights}
-    places = [(inner._parameters, name, weight) for inner in module.modules()
-              for name, weight in inner._parameters.items() if id(weight) in aliases]
-    for parameters, name, weight in places:
-        parameters[name] = aliases[id(weight)]
-    try:
-        yield [aliases[id(weight)] for weight in weights]
-    finally:
-        for parameters, name, weight in places:
-            parameters[name] = weight
-
-
 class KeptGradients(Kept):
     """One execution of a layer whose backward is repeated: the gradients that it receives and
     returns."""
 
     def __init__(self, layer, args, kwargs):
         super().__init__(layer, args, kwargs)
-        if not torch.is_grad_enabled():
+        if not framework.has_gradients():
             raise CannotRepeat("runs without gradients")
-        self.trained = [weight for weight in layer.module.parameters() if weight.requires_grad]
+        self.trained = [weight for weight in layer.module.parameters() if framework.needs_gradient(weight)]
         if layer.adds_gradients:
             raise CannotRepeat("accumulates its weight gradients in a buffer as it computes them")
-        if any([weight._backward_hooks for weight in self.trained]):
-            raise CannotRepeat("has hooks on its weight gradients, which would run a second time")
+        framework.check_hooks(self.trained)
         self.got = []  # gradient of each output
         self.to_inputs = [None for _, _, needs in self.inputs if needs]
         self.to_weights = [None for _ in self.trained]
@@ -228,9 +176,9 @@ class KeptGradients(Kept):
         places = iter(range(len(self.to_inputs)))
 
         def tap(tensor):
-            if not tensor.requires_grad:
+            if not framework.needs_gradient(tensor):
                 return tensor
-            alias = tensor.view_as(tensor)
+            alias = framework.alias(tensor)
             alias.register_hook(self._notes(self.to_inputs, next(places)))
             return alias
 
@@ -240,9 +188,9 @@ class KeptGradients(Kept):
         outputs = _tensors(result, [])
         self.got = [None] * len(outputs)
         for place, tensor in enumerate(outputs):
-            if tensor.is_leaf and tensor.requires_grad:
+            if tensor.is_leaf and framework.needs_gradient(tensor):
                 raise CannotRepeat("returns one of its weights or inputs unchanged")
-            if tensor.requires_grad:
+            if framework.needs_gradient(tensor):
                 tensor.register_hook(self._notes(self.got, place))
         self._let_go()
 
@@ -258,14 +206,14 @@ class KeptGradients(Kept):
 
     def _notes(self, places, place):
         def note(gradient):
-            if _number() in _repetitions:
+            if framework.in_repetition():
                 return
             begin = time.monotonic_ns()
             try:
                 one = self._keep(gradient, places is self.to_weights)
                 places[place] = one
-                self.results.append((one, one._version))
-                self.bytes += one.nbytes
+                self.results.append((one, framework.version(one)))
+                self.bytes += framework.size(one)
             except Exception:  # noqa: BLE001: a sparse one; the job's own backward goes on
                 self._whole = False
             self.layer.spent += time.monotonic_ns() - begin
@@ -303,30 +251,6 @@ class KeptGradients(Kept):
         return _named(kind, self.to_inputs, self.to_weights)
 
 
-class HeldGradients(KeptGradients):
-    """As KeptGradients, for a GPU: without copies. Gradients of outputs and inputs are held, and hashes take the place of
-    weight gradients, because PyTorch would have to copy a weight gradient that somebody else holds."""
-
-    def __init__(self, layer, args, kwargs):
-        super().__init__(layer, args, kwargs)
-        self.ran = set()  # kinds of ops that have ended
-        if any([getattr(getattr(inner, "wgrad_store", None), "enabled", False) for inner in layer.module.modules()]):
-            raise CannotRepeat("computes its weight gradients later than its backward")
-        if any([getattr(inner, "deterministic", True) is False and "attention" in type(inner).__name__.lower()
-                for inner in layer.module.modules()]):
-            raise CannotRepeat("has an attention whose backward is not deterministic")
-
-    def _keep(self, gradient, of_weight):
-        return hashes(gradient) if of_weight else gradient.detach()
-
-    def repeated(self, results):
-        weights = results.get(WEIGHT_GRADIENT)
-        return dict(results, **{WEIGHT_GRADIENT: [hashes(one) for one in weights]}) if weights else results
-
-    def parameters(self):
-        return _aliases(self.layer.module, self.trained)
-
-
 def _named(kind, to_inputs, to_weights):
     """Gradients that a kind of backward returns, by name. Tensors without a gradient are
     skipped."""
@@ -342,7 +266,7 @@ def digests(results):
 class Layer:
     """A module of a stage, with its index in the stage."""
 
-    def __init__(self, name, module, stage, number, device=host):
+    def __init__(self, name, module, stage, number, device):
         self.name, self.module, self.stage, self.number, self.device = name, module, stage, number, device
         self.weights = list(module.parameters()) + list(module.buffers())
         self.random = True  # assumed until a trial shows that it draws no random numbers
@@ -355,9 +279,9 @@ class Layer:
         self._watchers = []
         self._forward = module.forward
         # Layers of Megatron-core and Transformer Engine, in which a repeated backward would add to the job's gradients.
-        self.adds_gradients = any([getattr(inner, name, False) for inner in module.modules()
+        self.adds_gradients = any([getattr(inner, name, False) for inner in framework.modules(module)
                                    for name in ("gradient_accumulation_fusion", "fuse_wgrad_accumulation")])
-        can_be_repeated(module, device)
+        framework.can_be_repeated(module, device)
 
     def is_open(self, kind):
         """True if it is still unknown whether the kind can be repeated."""
@@ -419,14 +343,14 @@ class Layer:
         leaves = []
 
         def leaf(tensor):
-            again = tensor.detach().requires_grad_(with_gradients and next(needs))
-            if again.requires_grad:
+            again = framework.leaf(tensor, with_gradients and next(needs))
+            if framework.needs_gradient(again):
                 leaves.append(again)
             return again
 
         needs = iter([needs for _, _, needs in kept.inputs])
         args, kwargs = _mapped(kept.args, leaf), _mapped(kept.kwargs, leaf)
-        with torch.set_grad_enabled(with_gradients), self.device.autocast(kept.precision):
+        with framework.with_gradients(with_gradients), self.device.autocast(kept.precision):
             outputs = _tensors(self._forward(*args, **kwargs), [])
         return outputs, leaves
 
@@ -436,8 +360,8 @@ class Layer:
             got = [(output, gradient) for output, gradient in zip(outputs, kept.got) if gradient is not None]
             inputs, weights = leaves if kind != "W" else [], trained if kind != "I" else []
             outputs = [output for output, _ in got]
-            with _repetition(outputs):
-                given = torch.autograd.grad(outputs, inputs + weights, [gradient for _, gradient in got], allow_unused=True)
+            with framework.repetition(outputs):
+                given = framework.gradients(outputs, inputs + weights, [gradient for _, gradient in got])
         return kept.repeated(_named(kind, given[: len(inputs)], given[len(inputs) :]))
 
     def try_out(self, kept, kind):

@@ -3,9 +3,8 @@ library that plans the checks and records them."""
 
 from . import bubblescope_aadiff as aadiff
 from . import events
-from .device import host
+from .framework import CannotRepeat, chosen
 from .layers import Kept, Layer, split
-from .trial import CannotRepeat, is_compiled
 
 _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
@@ -26,7 +25,7 @@ class Pipeline:
 class RankChecks:
     _data_of_backwards = None  # the class that keeps it
 
-    def __init__(self, pipeline, margin, memory, device=host):
+    def __init__(self, pipeline, margin, memory, device):
         self._pipeline, self._margin, self._memory, self._device = pipeline, margin, memory, device
         self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
         self._layers = []  # layers of each chunk
@@ -50,7 +49,7 @@ class RankChecks:
     def _find_layers(self):
         for stage, module in self._pipeline.stages:
             layers = []
-            compiled = is_compiled(module)
+            compiled = chosen().is_compiled(module)
             for number, (name, inner) in enumerate(split(module)):
                 try:
                     if compiled:

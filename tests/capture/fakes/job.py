@@ -166,14 +166,12 @@ def checks_job():
     import time
     import types
 
-    layers, trial, device = [types.ModuleType(name) for name in ("layers", "trial", "device")]
-    for module in (layers, trial, device):
+    layers, framework = [types.ModuleType(name) for name in ("layers", "torch_framework")]
+    for module in (layers, framework):
         sys.modules["bubblescope_adapters." + module.__name__] = module
     from bubblescope_adapters import bubblescope_aadiff as aadiff
     from bubblescope_adapters import events
-
-    class CannotRepeat(Exception):
-        pass
+    from bubblescope_adapters.framework import CannotRepeat
 
     class Kept:
         bytes = 8
@@ -258,8 +256,8 @@ def checks_job():
     def difference(first, again):
         return first[0], again[0], "bits64"
 
-    layers.Layer, layers.difference, device.host = Layer, difference, None
-    trial.CannotRepeat, trial.is_compiled = CannotRepeat, lambda module: False
+    layers.Layer, layers.difference = Layer, difference
+    framework.is_compiled, framework.PARALLEL_BACKWARDS = lambda module: False, True
     layers.Kept, layers.KeptGradients, layers.spare = Kept, KeptGradients, {}
     layers.digest = lambda tensors: aadiff.digest(tensors[0])
     layers.digests = lambda results: {name: layers.digest(tensors) for name, tensors in results.items()}
@@ -269,7 +267,8 @@ def checks_job():
 
     order = ["0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1", "1F0,1F1,3F0,3F1,3B0,3B1,1B0,1B1"]
     stages = [(rank, 2 + rank), (rank + 2, 2 + rank)]  # each with its number of layers
-    checks = BubbleChecks(Pipeline(rank=rank, pp=2, microbatches=2, order="\n".join(order), stages=stages), *events.checks())
+    pipeline = Pipeline(rank=rank, pp=2, microbatches=2, order="\n".join(order), stages=stages)
+    checks = BubbleChecks(pipeline, *events.checks(), device=None)
     for name, value in (("framework", "fake"), ("pp", "%d/2" % rank), ("rank", rank),
                         ("check_layers", checks.description()), ("check_device", "GPU-3f (cuda:%d)" % rank)):
         events.state(name, value)
