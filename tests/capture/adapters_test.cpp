@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <sys/wait.h>
@@ -395,6 +396,18 @@ TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
     const auto variables =
         runProgram({"env", "--aadiff", "--aadiff-memory", "1MiB", "--aadiff-cost", "2", "--json"}).json();
     EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "checks=bubbles,checks-cost=2.000000,checks-memory=1048576");
+}
+
+TEST_F(Adapters, PaddlesPairsAreNotChecked) {
+    const std::string pairs = orderFile({"interleaved-overlap", "--pp", "2", "--vpp", "2", "--microbatches", "4"});
+    const std::string v = orderFile({"dualpipev", "--pp", "2", "--microbatches", "4"});
+    for (const auto& [job, order, called] : {std::tuple("paddle_overlapped", pairs, "PipelineParallelWithInterleave"),
+                                             std::tuple("paddle_dualpipev", v, "DualPipeVParallel")}) {
+        ASSERT_EQ(record("FAKE_ORDER=" + order + " $PY $JOB " + job, 2, {"--aadiff"}).exit_code, 0) << log();
+        EXPECT_THAT(log(),
+                    HasSubstr(std::string("stopped: ValueError: ") + called + " runs forwards and backwards as"));
+        std::filesystem::remove_all(dir());
+    }
 }
 
 TEST_F(Adapters, ChecksThatMayCostNothingAreNotMade) {

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace bubblescope::test {
@@ -185,6 +187,48 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"1f1b", "TrainSchedule", "deepspeed_pipeline.py", "4"}));
 
 /// With PaddlePaddle itself, where BUBBLESCOPE_PADDLE names a Python environment with it.
+class OutsidePaddleJobs : public Adapters {
+protected:
+    void SetUp() override {
+        Adapters::SetUp();
+        const char* const set = std::getenv("BUBBLESCOPE_PADDLE");
+        if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_PADDLE names no Python environment with PaddlePaddle";
+        python_ = std::string(set) + "/bin/python";
+    }
+
+    /// Runs a job of this folder under `record` with these options. `job` is its file and its arguments.
+    ProgramResult recordPaddle(const std::vector<std::string>& options, int ranks, std::vector<std::string> job) {
+        job.front() = BUBBLESCOPE_TEST_FAKES "/../" + job.front();
+        std::vector<std::string> command{"record", "--out", dir()};
+        command.insert(command.end(), options.begin(), options.end());
+        for (const std::string& word :
+             {std::string("--"), python_, std::string("-m"), std::string("paddle.distributed.launch"),
+              std::string("--nproc_per_node"), std::to_string(ranks), std::string("--log_dir"), scratch_.file("logs")})
+            command.push_back(word);
+        command.insert(command.end(), job.begin(), job.end());
+        ProgramResult recorded;
+        for (int attempt = 0; attempt < 8; ++attempt) {
+            std::filesystem::remove_all(dir());
+            std::filesystem::remove_all(scratch_.file("logs"));
+            recorded = runProgram(command);
+            // PaddlePaddle's groups sometimes fail to connect as they are made, recorded or not.
+            unconnected_ = false;
+            for (int rank = 0; rank < ranks; ++rank)
+                unconnected_ = unconnected_ || logOf(rank).find("Connection refused") != std::string::npos;
+            if (recorded.exit_code == 0 || !unconnected_) break;
+        }
+        unconnected_ = unconnected_ && recorded.exit_code != 0;
+        return recorded;
+    }
+
+    std::string logOf(int rank) const {
+        return test::readAll(fmt::format("{}/workerlog.{}", scratch_.file("logs"), rank));
+    }
+
+    std::string python_;
+    bool unconnected_ = false; ///< true if no attempt of recordPaddle() connected the job's processes
+};
+
 struct PaddlePipeline {
     const char* family;
     const char* called;
@@ -192,46 +236,17 @@ struct PaddlePipeline {
     int microbatches;
     const char* more;
 };
-class OutsidePaddle : public Adapters, public testing::WithParamInterface<PaddlePipeline> {};
+class OutsidePaddle : public OutsidePaddleJobs, public testing::WithParamInterface<PaddlePipeline> {};
 
 TEST_P(OutsidePaddle, PipelinesAreRecognisedUnchanged) {
-    const char* const set = std::getenv("BUBBLESCOPE_PADDLE");
-    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_PADDLE names no Python environment with PaddlePaddle";
     constexpr int kRanks = 4;
     constexpr int kSteps = 3;
     const PaddlePipeline& pipeline = GetParam();
-    const std::string logs = scratch_.file("logs");
-    const auto logOf = [&](int rank) { return test::readAll(fmt::format("{}/workerlog.{}", logs, rank)); };
-    std::vector<std::string> command{"record",
-                                     "--out",
-                                     dir(),
-                                     "--",
-                                     std::string(set) + "/bin/python",
-                                     "-m",
-                                     "paddle.distributed.launch",
-                                     "--nproc_per_node",
-                                     std::to_string(kRanks),
-                                     "--log_dir",
-                                     logs,
-                                     BUBBLESCOPE_TEST_FAKES "/../pipeline_paddle.py",
-                                     std::to_string(pipeline.chunks),
-                                     std::to_string(pipeline.microbatches),
-                                     std::to_string(kSteps)};
-    if (*pipeline.more != 0) command.emplace_back(pipeline.more);
-    ProgramResult recorded;
-    std::string all;
-    for (int attempt = 0; attempt < 8; ++attempt) {
-        std::filesystem::remove_all(dir());
-        std::filesystem::remove_all(logs);
-        recorded = runProgram(command);
-        all.clear();
-        for (int rank = 0; rank < kRanks; ++rank)
-            all += logOf(rank);
-        // PaddlePaddle's groups sometimes fail to connect as they are made, recorded or not.
-        if (recorded.exit_code == 0 || all.find("Connection refused") == std::string::npos) break;
-    }
-    if (recorded.exit_code != 0 && all.find("Connection refused") != std::string::npos)
-        GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
+    std::vector<std::string> job{"pipeline_paddle.py", std::to_string(pipeline.chunks),
+                                 std::to_string(pipeline.microbatches), std::to_string(kSteps)};
+    if (*pipeline.more != 0) job.emplace_back(pipeline.more);
+    const ProgramResult recorded = recordPaddle({}, kRanks, job);
+    if (unconnected_) GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err << logOf(0);
     EXPECT_EQ(log(), "");
     std::map<std::string, int> kinds;
@@ -264,6 +279,43 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) {
         return std::string(test.param.called) + (*test.param.more != 0 ? "_" + std::string(test.param.more) : "");
     });
+
+/// With one chunk and with two: jobs whose rank 0 computes two layers wrongly now and then, and that have layers that
+/// cannot be checked.
+TEST_F(OutsidePaddleJobs, ChecksInBubblesFindFlippedBits) {
+    for (const auto& [chunks, microbatches, ranks] : {std::tuple("1", "4", 2), std::tuple("2", "6", 3)}) {
+        const std::vector<std::string> job{"flipping_paddle.py", chunks, microbatches, "150"};
+        const ProgramResult recorded = recordPaddle({"--aadiff", "--aadiff-cost", "100"}, ranks, job);
+        if (unconnected_) GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
+        ASSERT_EQ(recorded.exit_code, 0) << recorded.err << logOf(0);
+        const auto results = [&] { return logOf(0).substr(std::min(logOf(0).size(), logOf(0).rfind("weights "))); };
+        const std::string with_checks = results();
+        EXPECT_THAT(with_checks, HasSubstr(" loss "));
+        for (const char* why : {"(Normal) is not checked in bubbles: it changes its running statistics as it runs",
+                                "(Keeping) is not checked in bubbles: it changes its weight 'total' as it runs",
+                                "(Noisy) is not checked in bubbles: it is not deterministic",
+                                "(Counting) is not checked in bubbles: it changes its attribute 'calls' as it runs",
+                                "(Talking) is not checked in bubbles: it communicates",
+                                "(Again) is not checked in bubbles: it changes its weight gradients as it runs",
+                                "layer 6 of stage 0 (Flipping), micro-batch",
+                                "computing its output again gave different bits (transient)"})
+            EXPECT_THAT(log(), HasSubstr(why)) << chunks;
+        EXPECT_THAT(log(), Not(HasSubstr("have stopped")));
+        const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
+        EXPECT_EQ(analysis["schedule"]["confidence"], 1);
+        EXPECT_GT(analysis["aadiff"]["checks"]["replay"]["equal"].get<int>(), 0);
+        EXPECT_GT(analysis["aadiff"]["checks"]["replay"]["mismatched"].get<int>(), 0);
+        for (const auto& finding : analysis["anomalies"]) {
+            if (finding["kind"] != "aadiff-mismatch") continue;
+            EXPECT_EQ(finding["rank"], 0);
+            const auto message = finding["message"].get<std::string>();
+            EXPECT_THAT(message,
+                        HasSubstr(message.find(", output") != std::string::npos ? "bit 20 flipped" : "bit 21 flipped"));
+        }
+        ASSERT_EQ(recordPaddle({}, ranks, job).exit_code, 0);
+        EXPECT_EQ(results(), with_checks);
+    }
+}
 
 /// The sizes of a search, and the name that its placement needs in addition to the file.
 struct SearchedOrder {

@@ -1,6 +1,7 @@
 """Adapter for PaddlePaddle's DualPipeV, a copy of DeepSeek's with other names."""
 
 from . import paddle_pipeline
+from .checks import Checks
 from .dual_pipe import Phases, static_range, v_stage
 from .events import range_around, steps
 
@@ -20,7 +21,7 @@ def prepare(module, changes, framework, version):
     changes.replace(kind, "_forward_backward_compute", range_around(phases.pair))
     changes.replace(module.WeightGradStore, "pop", static_range(phases.weight))
     phases.replace_transfers(kind, changes)
-    values = paddle_pipeline.Values()
+    checks, values = Checks(), paddle_pipeline.Values()
     changes.replace(kind, "_broadcast_final_loss", values.behind)
 
     def train(function):
@@ -28,6 +29,7 @@ def prepare(module, changes, framework, version):
             steps.state_once(id(self), lambda: _description(self, framework, version))
             phases.begin_step()
             steps.begin()
+            checks.begin(id(self), lambda: paddle_pipeline.pairs_without_checks(self))
             loss = function(self, data, *args, **kwargs)
             paddle_pipeline.safely(values.state, self, data, loss, kwargs)
             return loss

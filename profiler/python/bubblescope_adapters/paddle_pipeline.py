@@ -7,6 +7,7 @@ forward_backward_overlap_scheduler, the interleaved pipeline runs pairs of both 
 import importlib
 
 from . import events
+from .checks import Checks
 from .events import evaluation, names, range_around, steps
 from .exchanges import InFlight
 from .step_values import StepValues, first_tensor, sizes
@@ -49,10 +50,14 @@ class _Step(InFlight):
             counts[chunk] += 1
         return order
 
-    def label(self, letter, chunk):
+    def coming(self, letter, chunk):
         """Stage and micro-batch of the next step on a chunk."""
         stage = (chunk or 0) * self.size + self.rank
-        number = self._counts.get((letter, stage), 0)
+        return stage, self._counts.get((letter, stage), 0)
+
+    def label(self, letter, chunk):
+        """As coming(), for a step that begins."""
+        stage, number = self.coming(letter, chunk)
         self._counts[letter, stage] = number + 1
         return stage, number
 
@@ -62,17 +67,25 @@ step = _Step()
 
 def prepare(module, changes, framework, version):
     kind = module.PipelineParallel
-    changes.replace(kind, "_forward_step", _op("F", lambda result: result[0]))
-    changes.replace(kind, "_backward_step", _op("B", lambda result: result))
+    checks = Checks("paddle_framework", "paddle_device")
+    for method, letter, made in (
+        ("_forward_step", "F", lambda result: result[0]),
+        ("_backward_step", "B", lambda result: result),
+    ):
+
+        def op(self, *_, letter=letter, **__):
+            return None if steps.inside else (letter, *step.coming(letter, self._virtual_pp_rank))
+
+        changes.replace(kind, method, checks.around(op, _op(letter, made)))
     if hasattr(module.PipelineParallelWithInterleave, "_forward_backward_helper"):
         changes.replace(module.PipelineParallelWithInterleave, "_forward_backward_helper", _pair)
-    changes.replace(kind, "_optimizer_step", range_around(lambda *_, **__: b"Optimizer"))
+    changes.replace(kind, "_optimizer_step", _optimizer(checks))
     p2p = importlib.import_module("paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication")
-    changes.replace(p2p, "_p2p_helper", step.exchange(lambda wait, *_, **__: wait()))
+    changes.replace(p2p, "_p2p_helper", step.exchange(checks.fill))
     values = Values()
     changes.replace(kind, "_broadcast_final_loss", values.behind)
     for owner in (kind, module.PipelineParallelWithInterleave):
-        changes.replace(owner, "train_batch", _train(values, framework, version))
+        changes.replace(owner, "train_batch", _train(checks, values, framework, version))
         changes.replace(owner, "eval_batch", evaluation)
 
 
@@ -96,6 +109,21 @@ def _op(letter, made):
             return result
 
         return call
+
+    return make
+
+
+def _optimizer(checks):
+    ranges = range_around(lambda *_, **__: b"Optimizer")
+
+    def make(function):
+        inner = ranges(function)
+
+        def call(*args, **kwargs):
+            checks.end()
+            return inner(*args, **kwargs)
+
+        return call if checks.wanted else inner
 
     return make
 
@@ -170,7 +198,7 @@ def _number(loss, apart):
     return total if apart else total / max(1, int(loss.size))
 
 
-def _train(values, framework, version):
+def _train(checks, values, framework, version):
     def make(function):
         def call(self, data, *args, **kwargs):
             pairs = _overlaps(self) and not hasattr(self, "_forward_backward_helper")
@@ -181,7 +209,11 @@ def _train(values, framework, version):
             steps.state_once((id(self), _overlaps(self)), lambda: _description(self, framework, version))
             safely(step.begin_step, self)
             steps.begin()
-            loss = function(self, data, *args, **kwargs)
+            checks.begin((id(self), _overlaps(self)), lambda: _checked(self))
+            try:
+                loss = function(self, data, *args, **kwargs)
+            finally:
+                checks.end()  # if it has not reached the optimizer
             safely(values.state, self, data, loss, kwargs)
             return loss
 
@@ -208,6 +240,25 @@ def _stages(pipeline):
     return [chunk * pipeline.num_stages + pipeline.stage_id for chunk in range(chunks)]
 
 
+def pairs_without_checks(pipeline):
+    raise ValueError("%s runs forwards and backwards as pairs, which do not call their layers as modules"
+                     % type(pipeline).__name__)
+
+
+def _checked(pipeline):
+    """The arguments of rank_checks.Pipeline."""
+    if _overlaps(pipeline):
+        pairs_without_checks(pipeline)
+    family, flavor = _family(pipeline)
+    grid, model = pipeline._hcg, pipeline._layers
+    return dict(
+        rank=pipeline.stage_id, pp=pipeline.num_stages, microbatches=pipeline.accumulate_steps, order=None,
+        stages=list(zip(_stages(pipeline), model.get_model_chunks() or [model])), family=family, flavor=flavor,
+        replica=grid.get_data_parallel_rank(), dp=grid.get_data_parallel_world_size(),
+        tensor_rank=grid.get_model_parallel_rank(), tp=grid.get_model_parallel_world_size(),
+    )
+
+
 def _layers(pipeline, stages):
     """Number of layers in each stage of this rank, such as "0:4,2:4". Layers are the modules of the model's most frequent
     class."""
@@ -224,10 +275,15 @@ def _class_name(layer):
     return getattr(made, "__name__", type(made).__name__)
 
 
-def _description(pipeline, framework, version):
+def _family(pipeline):
     family, flavor = SCHEDULES[type(pipeline).__name__]
     if getattr(pipeline, "_best_unbalanced_scheduler", False) and family == "interleaved":
         flavor = "paddle-dynamic-best-unbalanced"
+    return family, flavor
+
+
+def _description(pipeline, framework, version):
+    family, flavor = _family(pipeline)
     if _overlaps(pipeline):
         family, flavor = "interleaved-overlap", None
     return describe(pipeline, framework, version, family, flavor, _stages(pipeline))
