@@ -34,6 +34,7 @@ DEFAULTS = {
     "hiccup": None,  # [rank, every, ms]: a pause in each so-manieth step
     "pauses": None,  # [rank, probability, ms]: random pauses of ops
     "collect": None,  # [rank, every, ms]: garbage collection behind each so-manieth step
+    "transformer": None,  # {"hidden", "heads", "sequence"}: layers are a transformer's blocks; PyTorch only
     "launches": {},  # rank -> small kernels that each of its layers launches besides
     "file": None,  # a schedule in PyTorch's CSV; PyTorch only
     "device": "cpu",  # or "cuda"; PyTorch only
@@ -46,6 +47,7 @@ rank = int(os.environ["RANK"])
 ranks = int(os.environ["WORLD_SIZE"])
 noise = torch.Generator().manual_seed(7 + rank)
 device = torch.device(spec["device"])
+dtype = torch.bfloat16 if device.type == "cuda" and spec["transformer"] else torch.float32
 cycles_per_ms = 0.0
 
 
@@ -85,6 +87,8 @@ def wait(milliseconds):
     if spec["pauses"] and spec["pauses"][0] == rank:
         if torch.rand(1, generator=noise).item() < spec["pauses"][1]:
             milliseconds += spec["pauses"][2]
+    if milliseconds <= 0:
+        return
     if device.type == "cuda":
         torch.cuda._sleep(int(milliseconds * cycles_per_ms))
     else:
@@ -139,6 +143,29 @@ class Layer(nn.Module):
         return InputWait.apply(x, forward_ms, input_ms)
 
 
+class Block(nn.Module):
+    """A transformer's block with causal attention, which waits as a layer does after its work."""
+
+    def __init__(self):
+        super().__init__()
+        width, self.heads = spec["transformer"]["hidden"], spec["transformer"]["heads"]
+        made = {"device": device, "dtype": dtype}
+        self.norms = nn.ModuleList(nn.LayerNorm(width, **made) for _ in range(2))
+        self.inputs, self.outputs, self.wider, self.narrower = (
+            nn.Linear(width * before, width * after, bias=False, **made) for before, after in ((1, 3), (1, 1), (1, 4), (4, 1))
+        )
+        factor = spec["rank_times"].get(str(rank), 1)
+        self.times = [spec[name] * factor for name in ("forward_ms", "input_ms", "weight_ms")]
+
+    def forward(self, x):
+        forward_ms, input_ms, weight_ms = self.times
+        parts = self.inputs(self.norms[0](x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        mixed = nn.functional.scaled_dot_product_attention(*parts, is_causal=True).transpose(1, 2).flatten(2)
+        x = x + nn.functional.linear(mixed, WeightWait.apply(self.outputs.weight, weight_ms))
+        x = x + self.narrower(nn.functional.gelu(self.wider(self.norms[1](x))))
+        return InputWait.apply(x, forward_ms, input_ms)
+
+
 class Heavy:
     """Part of a circle, so that only a collection finds it, and as long to finalize as asked."""
 
@@ -153,7 +180,7 @@ class Heavy:
 def layers_of(stage, stages):
     """The layers of a stage, and the head behind the last one."""
     count = spec["layers"][stage] if spec["layers"] else 4 * ranks // stages
-    layers = [Layer() for _ in range(count)]
+    layers = [Block() if spec["transformer"] else Layer() for _ in range(count)]
     return layers + [Layer(spec["head"])] * bool(spec["head"] and stage == stages - 1)
 
 

@@ -6,7 +6,7 @@ import time
 import torch
 import torch.distributed as dist
 import torch.distributed.pipelining.schedules as schedules
-from pacing import WIDTH, begin, device, layers_of, loss_of, rank, ranks, run_steps, spec, stall, wait
+from pacing import WIDTH, begin, device, dtype, layers_of, loss_of, rank, ranks, run_steps, spec, stall, wait
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
 
@@ -19,6 +19,8 @@ SCHEDULES = {
     "interleaved-zb4": ("ScheduleInterleavedZeroBubble", 4),
     "zb-v": ("ScheduleZBVZeroBubble", 2),
 }
+
+SAMPLES = 4  # of a micro-batch
 
 dist.init_process_group(begin())
 
@@ -97,7 +99,8 @@ else:
         stages[0] if chunks == 1 else stages, spec["microbatches"], loss_fn=loss_of
     )
 optimizer = torch.optim.SGD([p for module in modules for p in module.parameters()], 1e-3)
-batch, target = (torch.randn(spec["microbatches"] * 4, WIDTH, device=device) for _ in range(2))
+rows = (spec["transformer"]["sequence"], spec["transformer"]["hidden"]) if spec["transformer"] else (WIDTH,)
+batch, target = (torch.randn(spec["microbatches"] * SAMPLES, *rows, device=device, dtype=dtype) for _ in range(2))
 
 
 class Samples(torch.utils.data.Dataset):
