@@ -141,6 +141,22 @@ TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
     EXPECT_THAT(text.out, HasSubstr("bubblescope whatif " + trace + " --if "));
 }
 
+// Rank 0 of a job of PyTorch waits where it posts receives.
+TEST(AdviseCommand, RecommendsReceivesThatDoNotBlock) {
+    const std::string trace = (dataDir() / "gpu-pipelines/torch-blocking-receive/trace").string();
+    const auto first = runProgram({"analyze", trace, "--json"}).json()["answer"][0];
+    EXPECT_EQ(first["kind"], "blocking-receive");
+    EXPECT_EQ(first["rank"], 0);
+    EXPECT_EQ(first["gain_ns"], first["cost_ns"]);
+    const auto advice = runProgram({"advise", trace, "--search-time", "0", "--json"}).json();
+    const auto suggestion = std::ranges::find_if(
+        advice["suggestions"], [](const auto& one) { return one["recommended"].template get<bool>(); });
+    ASSERT_NE(suggestion, advice["suggestions"].end());
+    EXPECT_EQ((*suggestion)["changes"], nlohmann::json::array({"blocked=0"}));
+    EXPECT_EQ((*suggestion)["effort"], "transfers");
+    EXPECT_NEAR(-(*suggestion)["change_ns"].get<double>(), first["gain_ns"].get<double>(), 5e6);
+}
+
 // The duration of a pair's ops one after the other is unknown; the balance of the stages can still be advised.
 TEST(AdviseCommand, AdvisesBalanceWhereOrdersCannotBeTried) {
     const ScratchFolder scratch;

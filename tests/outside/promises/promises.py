@@ -142,7 +142,7 @@ def found_order(bench, trace):
 
 
 def advised_gain(bench, trace, change):
-    """What `advise` says that its recommended change gains, which must be this one."""
+    """The gain of the change that `advise` recommends, and its uncertainty; the change must be this one."""
     suggestions = bench.ask("advise", trace, "--search-time", "1s")["suggestions"]
     recommended = next((each for each in suggestions if each["recommended"]), None)
     if recommended is None or recommended["changes"] != [change]:

@@ -189,14 +189,15 @@ bubblescope::Run blockedRun(CommKind kind) {
     wait.peer = Rank{1};
     wait.start = ops[0].end;
     wait.end = ops[0].end + kBlocked;
+    // B0 would otherwise start 2 ms after F1's end.
     for (std::size_t i = 1; i < ops.size(); ++i) {
-        ops[i].start += kBlocked;
-        ops[i].end += kBlocked;
+        ops[i].start += i == 1 ? kBlocked : kForward;
+        ops[i].end += i == 1 ? kBlocked : kForward;
     }
     for (TimelineOp& op : step.ranks[1]) {
         if (op.op.microbatch.value == 0) continue;
-        op.start += kBlocked;
-        op.end += kBlocked;
+        op.start += kForward;
+        op.end += kForward;
     }
     step.comm[0] = {wait};
     step.comm[1].clear();
@@ -214,7 +215,7 @@ TEST(Anomalies, AReceiveThatBlocksAReadyOp) {
         EXPECT_EQ(blocked[0].rank, Rank{0});
         EXPECT_EQ(blocked[0].op, parseOpName("F1.0"));
         EXPECT_EQ(blocked[0].evidence[0].second, static_cast<double>(kBlocked.count()));
-        EXPECT_EQ(blocked[0].cost, kBlocked);
+        EXPECT_EQ(blocked[0].cost, kForward);
         run.steps[0].comm[0][0].microbatch = Microbatch{1};
         run.steps[0].comm[0][0].payload = Payload::Activation; // now it is the op's own input
         EXPECT_TRUE(ofKind(analyzeRun(run), AnomalyKind::BlockingReceive).empty());
