@@ -323,7 +323,7 @@ def answers_to(library):
         ran = subprocess.run(["bubblescope", "analyze", str(trace), "--json", *model_options(truth)], capture_output=True,
                              text=True, check=False)
         if ran.returncode != 0:
-            print(f"{name}: {(ran.stderr.strip() or 'no message').splitlines()[0]}", file=sys.stderr)
+            answers[name] = {"error": (ran.stderr.strip() or "no message").splitlines()[0]}
             continue
         report = json.loads(ran.stdout)
         answers[name] = {"cause": cause_in(report["answer"][0])}
@@ -437,8 +437,11 @@ def check(options):
             failures.append(f"{name}: the truth lacks the schedule, its size, or how the case was made")
         if truth.get("planted") and "cause" not in truth:
             failures.append(f"{name}: a fault was planted, but the truth names no cause")
+        if error := answers[name].get("error"):
+            failures.append(f"{name}: {error}")
+            continue
         for question in (each for each in RULES if each in truth):
-            given = answers.get(name, {}).get(question)
+            given = answers[name].get(question)
             verdict = verdict_on(question, truth[question], given)
             checked += verdict == "right"
             unasked = question in ("flops_per_second", "mfu") and not model_options(truth)

@@ -107,6 +107,14 @@ class TraceLibrary(unittest.TestCase):
             checked = run("check", folder)
             self.assertEqual((checked.returncode, checked.stdout.splitlines()[0]), (1, "bad: no truth.json"))
 
+    def test_a_case_without_traces_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            case = pathlib.Path(folder) / "empty"
+            shutil.copytree(STORED / "torch-transformer", case, ignore=shutil.ignore_patterns("*.gz"))
+            checked = run("check", folder)
+            self.assertEqual(checked.returncode, 1, checked.stderr)
+            self.assertRegex(checked.stdout, "^empty: bubblescope: ")
+
     def stored(self, name):
         return json.loads((STORED / name / "truth.json").read_text(encoding="utf-8"))
 
