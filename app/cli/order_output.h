@@ -16,8 +16,6 @@ class OrderOutput {
 public:
     void add(Command command);
 
-    /// True if --for is given.
-    [[nodiscard]] bool forFramework() const { return !framework_.empty(); }
     /// Writes the file if requested, as PyTorch's CSV if its name ends in .csv or the framework reads it, otherwise as
     /// JSON. Returns the framework's settings, if --for is given; writes nothing if the framework cannot run the order.
     [[nodiscard]] Result<std::optional<OrderSetup>> write(const Schedule& schedule) const;

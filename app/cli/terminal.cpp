@@ -84,10 +84,6 @@ void setTerminalOptions(const TerminalOptions& options) {
     terminal().options = options;
 }
 
-bool outputIsTerminal() {
-    return terminal().output;
-}
-
 bool errorIsTerminal() {
     return terminal().error;
 }

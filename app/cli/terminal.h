@@ -17,8 +17,6 @@ struct TerminalOptions {
 /// Applies to the whole process. Must be called before the first output.
 void setTerminalOptions(const TerminalOptions& options);
 
-/// True if stdout is a terminal, or was a terminal before the pager started.
-[[nodiscard]] bool outputIsTerminal();
 [[nodiscard]] bool errorIsTerminal();
 
 /// Maximum line length for text on stdout and stderr: the width of the terminal or the value of COLUMNS, but at most

@@ -3,7 +3,6 @@
 #include "core/graph/step_graph.h"
 
 #include <algorithm>
-#include <array>
 
 namespace bubblescope {
 namespace {
@@ -54,16 +53,6 @@ bool shows(Cause cause, const AttributedBubble& wait) {
 const std::vector<AccountPiece>& accountPieces() {
     static const std::vector<AccountPiece> pieces = listPieces();
     return pieces;
-}
-
-std::string_view accountPieceName(const AccountPiece& piece) {
-    static constexpr std::array<std::string_view, 5> kOps{"F", "B", "I", "W", "O"};
-    switch (piece.kind) {
-    case Kind::Compute: return kOps[static_cast<std::size_t>(piece.op)];
-    case Kind::Overlapped: return "pairs";
-    case Kind::Cause: break;
-    }
-    return causeName(piece.cause);
 }
 
 TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece) {

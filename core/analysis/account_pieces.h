@@ -3,7 +3,6 @@
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/step_diagnosis.h"
 
-#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -20,8 +19,6 @@ struct AccountPiece {
 
 /// All possible pieces, in the order used in reports: kinds of ops, pairs, causes.
 [[nodiscard]] const std::vector<AccountPiece>& accountPieces();
-/// "F", "pairs", "exposed communication".
-[[nodiscard]] std::string_view accountPieceName(const AccountPiece& piece);
 [[nodiscard]] TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece);
 
 /// The intervals of the rank's timeline to show for a piece, sorted by start, on the clock of the trace. For ops and

@@ -8,6 +8,18 @@
 namespace bubblescope {
 namespace {
 
+/// Kernels of one library that move data between ranks, identified by their names.
+struct CommunicationFamily {
+    std::string_view library; ///< "NCCL", "DeepEP"
+    /// Part of the name, in lower case and without '_', '-' or spaces. With `word`, the match must be at the start of a
+    /// word.
+    std::string_view part;
+    bool word = false;
+    /// Names that contain one of these parts (separated by spaces) do not match.
+    std::string_view unless = {};
+    WorkKind kind = WorkKind::Collective;
+};
+
 // Kernels that both multiply and communicate count as compute, because multiplication takes most of their time.
 constexpr std::string_view kFused = "gemm matmul";
 // Inductor names its kernels after the operators around them; FSDP packs before an all-gather and unpacks after it.
@@ -128,10 +140,6 @@ bool isXlaTransfer(std::string_view name) {
 }
 
 } // namespace
-
-std::span<const CommunicationFamily> communicationFamilies() {
-    return kFamilies;
-}
 
 std::optional<CommunicationKernel> communicationKernel(std::string_view name) {
     // "void (anonymous namespace)::kernel<…>(…)": these parentheses do not contain parameters.

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,21 +14,6 @@ enum class WorkKind : std::uint8_t {
     Collective,   ///< among all ranks of a group
     PointToPoint, ///< sends, receives or both in one kernel
 };
-
-/// Kernels of one library that move data between ranks, identified by their names.
-struct CommunicationFamily {
-    std::string_view library; ///< "NCCL", "DeepEP"
-    /// Part of the name, in lower case and without '_', '-' or spaces. With `word`, the match must be at the start of a
-    /// word.
-    std::string_view part;
-    bool word = false;
-    /// Names that contain one of these parts (separated by spaces) do not match.
-    std::string_view unless = {};
-    WorkKind kind = WorkKind::Collective;
-};
-
-/// The table of families, in search order.
-[[nodiscard]] std::span<const CommunicationFamily> communicationFamilies();
 
 /// A kernel that moves data between ranks.
 struct CommunicationKernel {

@@ -14,8 +14,6 @@ struct StepMark {
 };
 /// Number of kinds that stepMarkNamed() can return.
 inline constexpr std::size_t kStepMarkKinds = 9;
-/// Kind of PyTorch's own marks, which cover everything recorded by its profiler.
-inline constexpr std::size_t kProfilerStep = 0;
 
 [[nodiscard]] std::optional<StepMark> stepMarkNamed(std::string_view name);
 

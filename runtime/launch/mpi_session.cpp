@@ -159,9 +159,8 @@ int sizeOfWorld() {
 
 class MpiSession final : public LaunchSession {
 public:
-    explicit MpiSession(int threads)
-        : LaunchSession(rankInWorld(), sizeOfWorld()), threads_(threads), exceptions_(std::uncaught_exceptions()),
-          team_(MPI_COMM_WORLD) {}
+    MpiSession()
+        : LaunchSession(rankInWorld(), sizeOfWorld()), exceptions_(std::uncaught_exceptions()), team_(MPI_COMM_WORLD) {}
 
     ~MpiSession() override {
         if (std::uncaught_exceptions() > exceptions_) MpiSession::abort(kUnexpected);
@@ -170,14 +169,6 @@ public:
     }
 
     [[nodiscard]] bool hasMpi() const override { return true; }
-    [[nodiscard]] bool threadsMayCommunicate() const override { return threads_ == MPI_THREAD_MULTIPLE; }
-    [[nodiscard]] std::string library() const override {
-        std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-        int length = 0;
-        MPI_Get_library_version(text.data(), &length);
-        const std::string whole(text.data(), static_cast<std::size_t>(length));
-        return whole.substr(0, whole.find_first_of(",\n"));
-    }
     [[nodiscard]] ProcessTeam* team() override { return &*team_; }
 
     [[noreturn]] void abort(int exit_code) override {
@@ -186,7 +177,6 @@ public:
     }
 
 private:
-    int threads_;
     int exceptions_;
     std::optional<MpiTeam> team_;
 };
@@ -200,7 +190,7 @@ bool builtWithMpi() {
 Result<std::unique_ptr<LaunchSession>> startMpi() {
     int threads = MPI_THREAD_SINGLE;
     BUBBLESCOPE_TRY(mpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "start"));
-    return std::unique_ptr<LaunchSession>(std::make_unique<MpiSession>(threads));
+    return std::unique_ptr<LaunchSession>(std::make_unique<MpiSession>());
 }
 
 } // namespace bubblescope

@@ -28,10 +28,6 @@ public:
 
     /// True if MPI runs in this process, including a single process that mpirun started.
     [[nodiscard]] virtual bool hasMpi() const { return false; }
-    /// True if any thread may call MPI at any time (MPI_THREAD_MULTIPLE); otherwise only the main thread may.
-    [[nodiscard]] virtual bool threadsMayCommunicate() const { return false; }
-    /// The MPI library's description of itself; empty without MPI.
-    [[nodiscard]] virtual std::string library() const { return {}; }
 
     /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <map>
 #include <optional>
 #include <regex>
@@ -59,7 +61,8 @@ Expected countEvents(const std::filesystem::path& path) {
     DiagnosticLog log;
     JobControl control;
     LoadProgress progress(control, 0);
-    auto bytes = loadFileBytes(path, log, progress);
+    auto bytes = openFileBytes(path, log, progress);
+    if (!bytes.value().extend(std::numeric_limits<std::size_t>::max()).ok()) std::abort();
     const Json document = Json::parse(bytes.value().text());
     const Json& events = document.is_array() ? document : document["traceEvents"];
     Expected out;

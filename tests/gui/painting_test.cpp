@@ -135,7 +135,7 @@ private slots:
             // On device pixels, partly outside the plot.
             const QRectF rect(somewhere(-30, 350), somewhere(-30, 200), somewhere(0, 60), somewhere(0, 60));
             if (i % 3 == 0) {
-                canvas.fillTiled(rect, tile);
+                canvas.fillTiledDevice(canvas.boxOf(rect), tile);
                 painter.fillRect(rect, QBrush(brush));
             } else {
                 const QRgb colour = qRgb(i % 256, 200, (i * 7) % 256);

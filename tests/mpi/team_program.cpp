@@ -17,9 +17,5 @@ int main(int argc, char** argv) {
     if (argc > 2 && std::string_view(argv[2]) == "leave" && session.rank() == session.size() - 1) session.abort(7);
     const std::string wrong = test::checkTeam(*session.team());
     if (!wrong.empty()) return std::fprintf(stderr, "rank %d: %s\n", session.rank(), wrong.c_str()), 1;
-    if (session.isRoot()) {
-        std::printf("%s, threads may %scommunicate\n", session.library().c_str(),
-                    session.threadsMayCommunicate() ? "" : "not ");
-    }
     return 0;
 }

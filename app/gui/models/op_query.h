@@ -28,7 +28,6 @@ enum class QueryKind : std::uint8_t {
     Check,
     Slice, ///< an item of the raw trace, such as a kernel or a host function
 };
-inline constexpr std::size_t kQueryKinds = 12;
 
 /// A condition on the items of a trace. An empty list accepts all items.
 struct OpQuery {

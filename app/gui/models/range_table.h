@@ -18,7 +18,6 @@ enum class RangeGroup : std::uint8_t {
     Stage,  ///< stage of the ops
     Kernel, ///< name of raw slices
 };
-inline constexpr std::size_t kRangeGroups = 5;
 
 /// Items with the same name in a time range.
 struct RangeRow {

@@ -19,7 +19,6 @@ enum class IconShape : std::uint8_t {
     Run,
     Ideal,
 };
-inline constexpr std::size_t kIconShapeCount = 12;
 
 /// Creates a scalable line icon in the colours of the application's current palette. Checked actions show the icon in
 /// the highlight colour.

@@ -23,10 +23,6 @@ void PixelCanvas::fill(const QRectF& rect, QRgb colour) {
     fillDevice(boxOf(rect), colour);
 }
 
-void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
-    fillTiledDevice(boxOf(rect), tile);
-}
-
 void PixelCanvas::fillTiledDevice(PixelBox box, const QImage& tile) {
     clip(box);
     if (box.left >= box.right) return;

@@ -41,8 +41,7 @@ public:
                 pixels[x] = colour;
         }
     }
-    /// Fills a rectangle with a tile of 32 bits per pixel that is aligned with the corner of the plot.
-    void fillTiled(const QRectF& rect, const QImage& tile);
+    /// Fills a box with a tile of 32 bits per pixel that is aligned with the corner of the plot.
     void fillTiledDevice(PixelBox box, const QImage& tile);
 
     /// Converts a logical coordinate to device pixels from the edge of the plot.

@@ -75,26 +75,6 @@ void addColumnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, d
     close(at);
 }
 
-} // namespace
-
-std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
-    const double pixel = lane.width() / static_cast<double>(columns.size());
-    std::vector<SliceShape> out;
-    std::vector<ColumnRun> runs;
-    addColumnRuns(columns, length, lane.height(), runs);
-    for (const ColumnRun& run : runs) {
-        const double left = lane.left() + static_cast<double>(run.begin) * pixel;
-        out.push_back({{left, lane.bottom() - run.height, static_cast<double>(run.end - run.begin) * pixel,
-                        static_cast<double>(run.height)},
-                       run.name,
-                       kNoId,
-                       {}});
-    }
-    return out;
-}
-
-namespace {
-
 constexpr double kLabelRoom = 26; ///< narrower slices get no label
 
 QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size) {

@@ -71,11 +71,6 @@ struct LaneShapes {
 /// Rounds a position to the nearest edge of a device pixel inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
-/// Converts the columns of a lane to shapes that are filled in proportion to the busy time. The lane has the given
-/// height and covers `length` of time.
-[[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
-                                                   const QRectF& lane);
-
 /// Shape of a slice, aligned with device pixels inside a plot of the given width and at least one pixel wide. If there
 /// is space, the shape has the elided name of the slice as its label.
 [[nodiscard]] SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, double plot_width,

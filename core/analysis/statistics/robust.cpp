@@ -86,17 +86,4 @@ double quantile(std::vector<double> values, double share) {
     return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-Line theilSen(std::span<const double> x, std::span<const double> y) {
-    std::vector<double> slopes;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        for (std::size_t j = i + 1; j < x.size(); ++j) {
-            if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
-        }
-    }
-    Line line;
-    line.slope = median(std::move(slopes));
-    line.intercept = median({y.begin(), y.end()}) - line.slope * median({x.begin(), x.end()});
-    return line;
-}
-
 } // namespace bubblescope::statistics

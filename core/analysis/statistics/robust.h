@@ -39,12 +39,4 @@ private:
 /// The quantile at a fraction in [0, 1], interpolated linearly (R's type 7); 0 for an empty list.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
-struct Line {
-    double slope = 0;
-    double intercept = 0;
-};
-/// Theil–Sen estimator: the slope is the median of the slopes between all pairs of points with different x; the
-/// intercept is median y minus slope times median x. Tolerates up to about 29 % outliers. O(n^2 log n).
-[[nodiscard]] Line theilSen(std::span<const double> x, std::span<const double> y);
-
 } // namespace bubblescope::statistics

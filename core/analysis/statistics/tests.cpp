@@ -86,7 +86,6 @@ RankTest mannWhitney(std::span<const double> first, std::span<const double> seco
         test.p_greater = normalTail((test.u - n * m / 2 - 0.5) / sigma);
         test.p_less = normalTail((n * m / 2 - test.u - 0.5) / sigma);
     }
-    test.p_two_sided = std::min(1.0, 2 * std::min(test.p_greater, test.p_less));
     return test;
 }
 
@@ -97,18 +96,6 @@ std::vector<double> holm(std::span<const double> chances) {
     for (const std::size_t i : ascending(chances)) {
         largest = std::max(largest, std::min(1.0, chances[i] * static_cast<double>(left--)));
         corrected[i] = largest;
-    }
-    return corrected;
-}
-
-std::vector<double> benjaminiHochberg(std::span<const double> chances) {
-    std::vector<double> corrected(chances.size());
-    const std::vector<std::size_t> order = ascending(chances);
-    double smallest = 1;
-    for (std::size_t place = order.size(); place > 0; --place) {
-        const double share = static_cast<double>(order.size()) / static_cast<double>(place);
-        smallest = std::min(smallest, chances[order[place - 1]] * share);
-        corrected[order[place - 1]] = smallest;
     }
     return corrected;
 }

@@ -13,7 +13,6 @@ struct RankTest {
     double u = 0;         ///< number of pairs in which the value from the first sample is larger; ties count half
     double p_greater = 1; ///< probability of a u at least this large if the samples do not differ
     double p_less = 1;
-    double p_two_sided = 1;
 };
 
 /// Mann–Whitney U test. Exact if there are no ties, one sample has at most 8 values and the other at most 50; otherwise
@@ -23,8 +22,5 @@ struct RankTest {
 /// Holm's correction for multiple tests. If only results below a level are accepted, the probability of any false
 /// positive is at most that level. Results are in the order of `chances`.
 [[nodiscard]] std::vector<double> holm(std::span<const double> chances);
-
-/// Benjamini and Hochberg's correction. On average, at most this fraction of the results below a level are false.
-[[nodiscard]] std::vector<double> benjaminiHochberg(std::span<const double> chances);
 
 } // namespace bubblescope::statistics

@@ -125,11 +125,4 @@ Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog
     return bytes;
 }
 
-Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
-                                const PlausibleBeginning& plausible) {
-    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFileBytes(file, log, progress, plausible));
-    BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
-    return bytes;
-}
-
 } // namespace bubblescope

@@ -102,8 +102,5 @@ using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 /// reason or the byte offset of the fault; Cancelled.
 [[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
-/// Like openFileBytes(), but reads the complete file.
-[[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
-                                              LoadProgress& progress, const PlausibleBeginning& plausible = {});
 
 } // namespace bubblescope

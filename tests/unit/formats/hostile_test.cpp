@@ -406,7 +406,7 @@ void Hostile::expectNoEndWhereAFileGetsShorter(std::size_t size) {
         DiagnosticLog log;
         JobControl control;
         LoadProgress progress(control, 1);
-        const auto bytes = loadFileBytes(file, log, progress);
+        const auto bytes = openFileBytes(file, log, progress);
         const auto sum = [&] {
             std::size_t letters = 0;
             for (const char each : bytes.value().text())
