@@ -4,9 +4,8 @@
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
 #include "runtime/faulty_times.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
 #include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <gtest/gtest.h>
 
@@ -29,25 +28,14 @@ Schedule made(const std::string& family, const std::string& flavor, int p, int m
 }
 
 RunConfig configOf(Schedule schedule, DispatchRule rule) {
-    RunConfig config;
-    config.schedule = std::move(schedule);
-    config.model.width = 6;
-    config.model.sequence = 5;
-    config.steps = 2;
-    config.paced = false;
+    RunConfig config = test::smallRun(std::move(schedule));
     config.dispatch.rule = rule;
     return config;
 }
 
 void expectDispatchedWeights(const RunConfig& config) {
     SCOPED_TRACE(scheduleTitle(config.schedule));
-    JobControl control;
-    const auto ran = runPipeline(config, control);
-    ASSERT_TRUE(ran.ok()) << ran.error().text();
-    const auto reference = runReference(config);
-    ASSERT_TRUE(reference.ok()) << reference.error().text();
-    EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
-    EXPECT_EQ(ran.value().losses, reference.value().losses);
+    test::expectTheReferencesWeights(config);
 }
 
 TEST(ReadyRun, TrainsToTheReferencesWeightsWithEveryFamilyAsHint) {
@@ -154,13 +142,12 @@ TEST(FaultyCosts, RejectsFaultsThatAreNotTimes) {
 
 TEST(ReadyRun, RejectsWhatNeedsAFixedOrder) {
     RunConfig config = configOf(made("1f1b", "", 2, 4, 1), DispatchRule::Ready);
-    JobControl control;
     config.tensor_ranks = 2;
     config.model.heads = 2;
-    EXPECT_EQ(runPipeline(config, control).error().kind, ErrorKind::Usage);
+    EXPECT_TRUE(test::isRejected(config));
     config.tensor_ranks = 1;
     config.dispatch.in_flight = 1;
-    EXPECT_EQ(runPipeline(config, control).error().kind, ErrorKind::Usage);
+    EXPECT_TRUE(test::isRejected(config));
 }
 
 } // namespace

@@ -1,10 +1,9 @@
 // Encoders before a trunk: the reference's weights and losses, and the simulation's times and transfers.
 
 #include "core/families/registry.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,25 +20,10 @@ Schedule scheduleOf(Encoders encoders, int trunk, int microbatches) {
 }
 
 RunConfig configOf(Schedule schedule) {
-    RunConfig config;
-    config.schedule = std::move(schedule);
-    config.model.width = 6;
+    RunConfig config = test::smallRun(std::move(schedule));
     config.model.heads = 2;
-    config.model.sequence = 5;
     config.steps = 3;
-    config.paced = false;
     return config;
-}
-
-RunSummary expectTheReferencesWeights(const RunConfig& config) {
-    JobControl control;
-    auto ran = runPipeline(config, control);
-    EXPECT_TRUE(ran.ok()) << ran.error().text();
-    const auto reference = runReference(config);
-    EXPECT_TRUE(reference.ok()) << reference.error().text();
-    EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
-    EXPECT_EQ(ran.value().losses, reference.value().losses);
-    return std::move(ran).value();
 }
 
 template <class Visit>
@@ -60,7 +44,7 @@ TEST(EncoderRun, TrainsToTheReferencesWeights) {
                 RunConfig config = configOf(scheduleOf(encoders, trunk, m));
                 config.model.cut.assign(static_cast<std::size_t>(config.schedule.pp), layers);
                 config.model.cut.front() = 1;
-                static_cast<void>(expectTheReferencesWeights(config));
+                test::expectTheReferencesWeights(config);
                 ++runs;
             }
         }
@@ -71,18 +55,18 @@ TEST(EncoderRun, TrainsToTheReferencesWeights) {
 TEST(EncoderRun, TrainsWithReplicasAndSharedStages) {
     RunConfig config = configOf(scheduleOf({2, 1}, 2, 4));
     config.replicas = 2;
-    const RunSummary replicas = expectTheReferencesWeights(config);
+    const RunSummary replicas = test::expectTheReferencesWeights(config);
     config.replicas = 1;
     config.tensor_ranks = 2;
-    const RunSummary shared = expectTheReferencesWeights(config);
+    const RunSummary shared = test::expectTheReferencesWeights(config);
     EXPECT_NE(replicas.weights_digest, shared.weights_digest);
 }
 
 TEST(EncoderRun, TrainsWithSplitBackwards) {
     RunConfig config = configOf(scheduleOf({1, 2}, 2, 4));
-    const RunSummary whole = expectTheReferencesWeights(config);
+    const RunSummary whole = test::expectTheReferencesWeights(config);
     config.schedule = test::withDelayedWeightGradients(std::move(config.schedule));
-    EXPECT_EQ(expectTheReferencesWeights(config).weights_digest, whole.weights_digest);
+    EXPECT_EQ(test::expectTheReferencesWeights(config).weights_digest, whole.weights_digest);
 }
 
 TEST(EncoderRun, LearnsFromEveryEncoder) {
@@ -90,8 +74,7 @@ TEST(EncoderRun, LearnsFromEveryEncoder) {
     const auto lossesOf = [](Encoders encoders) {
         RunConfig config = configOf(scheduleOf(encoders, 1, 2));
         config.steps = 20;
-        JobControl control;
-        return runPipeline(config, control).value().losses;
+        return test::trained(config).losses;
     };
     const std::vector<double> two = lossesOf({1, 1});
     EXPECT_LT(two.back(), two.front());
@@ -120,9 +103,7 @@ TEST(EncoderRun, RejectsWhatItCannotDo) {
     const auto rejected = [](auto change) {
         RunConfig config = configOf(scheduleOf({1, 1}, 1, 2));
         change(config);
-        JobControl control;
-        const auto ran = runPipeline(config, control);
-        return !ran.ok() && ran.error().kind == ErrorKind::Usage;
+        return test::isRejected(config);
     };
     EXPECT_FALSE(rejected([](RunConfig&) {}));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.aadiff.emplace(); }));

@@ -4,10 +4,9 @@
 #include "core/families/registry.h"
 #include "core/graph/validate.h"
 #include "core/schedule/schedule_files.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <gtest/gtest.h>
 
@@ -54,20 +53,9 @@ std::optional<Schedule> accepted(const ScheduleSpec& spec) {
 
 void expectTheReferencesWeights(Schedule schedule, int tensor_ranks = 1) {
     SCOPED_TRACE(labelOf(schedule));
-    RunConfig config;
-    config.schedule = std::move(schedule);
+    RunConfig config = test::smallRun(std::move(schedule));
     config.tensor_ranks = tensor_ranks;
-    config.model.width = 6;
-    config.model.sequence = 5;
-    config.steps = 2;
-    config.paced = false;
-    JobControl control;
-    const auto ran = runPipeline(config, control);
-    ASSERT_TRUE(ran.ok()) << ran.error().text();
-    const auto reference = runReference(config);
-    ASSERT_TRUE(reference.ok()) << reference.error().text();
-    EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
-    EXPECT_EQ(ran.value().losses, reference.value().losses);
+    test::expectTheReferencesWeights(config);
 }
 
 class EveryFlavor : public ::testing::TestWithParam<Flavor> {
@@ -178,8 +166,7 @@ TEST(TwoPipelines, AndSlicesTrainTheSameModelButForTheLastBits) {
         config.schedule = makeSchedule(spec).value();
         config.paced = false;
         config.steps = 5;
-        JobControl control;
-        return runPipeline(config, control).value().losses;
+        return test::trained(config).losses;
     };
     const std::vector<double> plain = lossesOf({"1f1b", "", 4, 8, 1});
     ScheduleSpec sliced{"seq1f1b", "", 4, 8, 1};

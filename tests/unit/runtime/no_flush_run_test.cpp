@@ -3,8 +3,7 @@
 #include "core/families/registry.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/update_rules.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <gtest/gtest.h>
 
@@ -30,13 +29,6 @@ RunConfig updatingConfig(const char* family, const char* flavor, int p, int grou
     return config;
 }
 
-RunSummary trained(const RunConfig& config) {
-    JobControl control;
-    Result<RunSummary> ran = runPipeline(config, control);
-    EXPECT_TRUE(ran.ok()) << ran.error().text();
-    return std::move(ran).value();
-}
-
 TEST(NoFlushRun, EqualsAPlainProgramWithDelayedUpdates) {
     for (const Rule rule : {Rule::AdamW, Rule::Sgd, Rule::Muon}) {
         for (RunConfig config :
@@ -47,11 +39,7 @@ TEST(NoFlushRun, EqualsAPlainProgramWithDelayedUpdates) {
             SCOPED_TRACE(scheduleTitle(config.schedule));
             config.model.optimizer.rule = rule;
             config.model.optimizer.learning_rate = 0.01F;
-            const RunSummary ran = trained(config);
-            const Result<RunSummary> plain = runReference(config);
-            ASSERT_TRUE(plain.ok()) << plain.error().text();
-            EXPECT_EQ(ran.weights_digest, plain.value().weights_digest);
-            EXPECT_EQ(ran.losses, plain.value().losses);
+            const RunSummary ran = test::expectTheReferencesWeights(config);
             EXPECT_EQ(ran.losses.size(), static_cast<std::size_t>(config.steps * ran.updates_per_step));
         }
     }
@@ -64,8 +52,8 @@ TEST(NoFlushRun, OneRankTrainsAs1F1B) {
     RunConfig flushed = async;
     flushed.schedule = makeSchedule({"1f1b", "", 1, 3, 1}).value();
     flushed.steps = 5;
-    EXPECT_EQ(trained(async).weights_digest, trained(flushed).weights_digest);
-    EXPECT_EQ(trained(async).losses, trained(flushed).losses);
+    EXPECT_EQ(test::trained(async).weights_digest, test::trained(flushed).weights_digest);
+    EXPECT_EQ(test::trained(async).losses, test::trained(flushed).losses);
 }
 
 TEST(NoFlushRun, TwoRanksTrainWithDelay) {
@@ -74,17 +62,17 @@ TEST(NoFlushRun, TwoRanksTrainWithDelay) {
     RunConfig flushed = async;
     flushed.schedule = makeSchedule({"1f1b", "", 2, 3, 1}).value();
     flushed.steps = 5;
-    const RunSummary late = trained(async);
-    const RunSummary prompt = trained(flushed);
+    const RunSummary late = test::trained(async);
+    const RunSummary prompt = test::trained(flushed);
     EXPECT_EQ(late.losses[0], prompt.losses[0]);
     EXPECT_NE(late.losses[2], prompt.losses[2]);
     EXPECT_NE(late.weights_digest, prompt.weights_digest);
 }
 
 TEST(NoFlushRun, HoldsTwoVersionsOfTheWeights) {
-    const RunSummary two = trained(updatingConfig("pipedream-2bw", "", 3, 3, 4));
-    const RunSummary one = trained(updatingConfig("1f1b", "", 3, 3, 4));
-    const RunSummary stashed = trained(updatingConfig("pipedream", "", 3, 1, 12));
+    const RunSummary two = test::trained(updatingConfig("pipedream-2bw", "", 3, 3, 4));
+    const RunSummary one = test::trained(updatingConfig("1f1b", "", 3, 3, 4));
+    const RunSummary stashed = test::trained(updatingConfig("pipedream", "", 3, 1, 12));
     for (std::size_t r = 0; r < 3; ++r) {
         EXPECT_EQ(two.memory[r].weights, 2 * one.memory[r].weights);
         EXPECT_EQ(stashed.memory[r].weights, static_cast<std::int64_t>(3 - r) * one.memory[r].weights);

@@ -5,6 +5,7 @@
 #include "tests/support/reference_run.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/runtime/schedules.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +20,8 @@ namespace bubblescope::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::expectTheReferencesWeights;
+using test::trained;
 using ::testing::HasSubstr;
 
 RunConfig configOf(Schedule schedule, bool paced = false) {
@@ -37,29 +40,12 @@ RunConfig configOf(Schedule schedule, bool paced = false) {
     return config;
 }
 
-RunSummary run(const RunConfig& config) {
-    JobControl control;
-    Result<RunSummary> result = runPipeline(config, control);
-    EXPECT_TRUE(result.ok()) << result.error().text();
-    return std::move(result).value();
-}
-
-RunSummary reference(const RunConfig& config) {
-    Result<RunSummary> result = runReference(config);
-    EXPECT_TRUE(result.ok()) << result.error().text();
-    return std::move(result).value();
-}
-
 class RunOnSchedules : public ::testing::TestWithParam<Schedule> {};
 
 TEST_P(RunOnSchedules, EqualsTheReferenceBitForBit) {
     for (const bool paced : {false, true}) {
         const RunConfig config = configOf(GetParam(), paced);
-        const RunSummary pipeline = run(config);
-        const RunSummary plain = reference(config);
-        ASSERT_EQ(pipeline.losses.size(), 3U);
-        EXPECT_EQ(pipeline.losses, plain.losses);
-        EXPECT_EQ(pipeline.weights_digest, plain.weights_digest);
+        EXPECT_EQ(expectTheReferencesWeights(config).losses.size(), 3U);
     }
 }
 
@@ -77,9 +63,9 @@ INSTANTIATE_TEST_SUITE_P(All, RunOnSchedules,
                          [](const auto& param_info) { return "order" + std::to_string(param_info.index); });
 
 TEST(RunPipeline, CutOfTheSameStagesDoesNotChangeABit) {
-    const RunSummary four_ranks = run(configOf(test::scheduleOf("1f1b", 4, 4)));
-    const RunSummary two_ranks = run(configOf(test::scheduleOf("interleaved", 2, 4, 2)));
-    const RunSummary v_shaped = run(configOf(test::vShaped(2, 4)));
+    const RunSummary four_ranks = trained(configOf(test::scheduleOf("1f1b", 4, 4)));
+    const RunSummary two_ranks = trained(configOf(test::scheduleOf("interleaved", 2, 4, 2)));
+    const RunSummary v_shaped = trained(configOf(test::vShaped(2, 4)));
     EXPECT_EQ(four_ranks.losses, two_ranks.losses);
     EXPECT_EQ(four_ranks.weights_digest, two_ranks.weights_digest);
     EXPECT_EQ(four_ranks.losses, v_shaped.losses);
@@ -92,18 +78,15 @@ TEST(RunPipeline, ReplicasTrainTheReferencesWeightsBitForBit) {
         for (const int replicas : {2, 3}) {
             RunConfig config = configOf(schedule);
             config.replicas = replicas;
-            const RunSummary pipeline = run(config);
-            const RunSummary plain = reference(config);
-            EXPECT_EQ(pipeline.losses, plain.losses) << schedule.name << " x " << replicas;
-            EXPECT_EQ(pipeline.weights_digest, plain.weights_digest) << schedule.name << " x " << replicas;
-            EXPECT_EQ(pipeline.memory.size(), static_cast<std::size_t>(2 * replicas));
+            SCOPED_TRACE(schedule.name + " x " + std::to_string(replicas));
+            EXPECT_EQ(expectTheReferencesWeights(config).memory.size(), static_cast<std::size_t>(2 * replicas));
         }
     }
     // Two replicas of four micro-batches train on the data of one with eight, in another grouping.
     RunConfig twice = configOf(test::scheduleOf("1f1b", 2, 4));
     twice.replicas = 2;
-    const std::vector<double> one = run(configOf(test::scheduleOf("1f1b", 2, 8))).losses;
-    const std::vector<double> two = run(twice).losses;
+    const std::vector<double> one = trained(configOf(test::scheduleOf("1f1b", 2, 8))).losses;
+    const std::vector<double> two = trained(twice).losses;
     for (std::size_t step = 0; step < one.size(); ++step)
         EXPECT_NEAR(two[step], one[step], 1e-5 * one[step]);
 }
@@ -113,7 +96,7 @@ TEST(RunPipeline, ReplicasAreToldApartInTheTrace) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4));
     config.replicas = 2;
     config.out_dir = dir.path();
-    EXPECT_EQ(run(config).files.size(), 6U);
+    EXPECT_EQ(trained(config).files.size(), 6U);
     JobControl control;
     const Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
@@ -132,8 +115,8 @@ TEST(RunPipeline, CutOfTheSameBlocksDoesNotChangeABit) {
     RunConfig thick = configOf(test::scheduleOf("1f1b", 2, 4)); // 2 stages of 2 blocks
     RunConfig thin = configOf(test::scheduleOf("interleaved", 2, 4, 2));
     thin.model.layers_per_stage = 1;
-    EXPECT_EQ(run(thick).losses, run(thin).losses);
-    EXPECT_EQ(run(thick).weights_digest, run(thin).weights_digest);
+    EXPECT_EQ(trained(thick).losses, trained(thin).losses);
+    EXPECT_EQ(trained(thick).weights_digest, trained(thin).weights_digest);
 }
 
 TEST(RunPipeline, MeasuresWhatEachRankHolds) {
@@ -144,7 +127,7 @@ TEST(RunPipeline, MeasuresWhatEachRankHolds) {
     // heads' weights, what they attended to, the MLP's hidden row.
     constexpr std::int64_t kKept = (6 * (12 + 1 + 12 + 1 + 3 * 12 + 3 * 6 + 12 + 4 * 12)) * std::int64_t{4};
     constexpr int kBlocks = 2;
-    const RunSummary summary = run(configOf(test::scheduleOf("1f1b", 3, 6)));
+    const RunSummary summary = trained(configOf(test::scheduleOf("1f1b", 3, 6)));
     ASSERT_EQ(summary.memory.size(), 3U);
     const MemoryUse& middle = summary.memory[1];
     EXPECT_EQ(middle.weights, kBlocks * kBlock);
@@ -152,16 +135,16 @@ TEST(RunPipeline, MeasuresWhatEachRankHolds) {
     EXPECT_EQ(middle.optimizer, 2 * kBlocks * kBlock) << "two moments";
     EXPECT_EQ(middle.activations, 2 * kBlocks * kKept) << "p - r micro-batches";
     EXPECT_EQ(summary.memory[0].activations, 3 * kBlocks * kKept);
-    const RunSummary two_way = run(configOf(test::scheduleOf("chimera", 2, 4)));
+    const RunSummary two_way = trained(configOf(test::scheduleOf("chimera", 2, 4)));
     EXPECT_GT(two_way.memory[0].weights, 2 * kBlocks * kBlock) << "two copies, the embeddings and the head";
 }
 
 TEST(RunPipeline, SameSeedSameDigestOtherSeedOtherDigest) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4));
-    const std::uint64_t digest = run(config).weights_digest;
-    EXPECT_EQ(run(config).weights_digest, digest);
+    const std::uint64_t digest = trained(config).weights_digest;
+    EXPECT_EQ(trained(config).weights_digest, digest);
     config.model.seed = 2;
-    EXPECT_NE(run(config).weights_digest, digest);
+    EXPECT_NE(trained(config).weights_digest, digest);
 }
 
 TEST(RunPipeline, LearnsTheDemoText) {
@@ -170,7 +153,7 @@ TEST(RunPipeline, LearnsTheDemoText) {
     config.paced = false;
     config.steps = 60;
     config.model.optimizer.learning_rate = 0.01F;
-    const RunSummary summary = run(config);
+    const RunSummary summary = trained(config);
     ASSERT_EQ(summary.losses.size(), 60U);
     // Without any knowledge of 256 bytes the loss is ln 256 = 5.55; with the frequency of each letter, about 2.9.
     EXPECT_NEAR(summary.losses.front(), std::log(256.0), 0.1);
@@ -181,8 +164,8 @@ TEST(RunPipeline, AnUnevenCutOfTheLayersDoesNotChangeABit) {
     RunConfig even = configOf(test::scheduleOf("1f1b", 3, 4));
     RunConfig uneven = even;
     uneven.model.cut = {3, 0, 3};
-    EXPECT_EQ(run(even).losses, run(uneven).losses);
-    EXPECT_EQ(run(even).weights_digest, run(uneven).weights_digest);
+    EXPECT_EQ(trained(even).losses, trained(uneven).losses);
+    EXPECT_EQ(trained(even).weights_digest, trained(uneven).weights_digest);
     uneven.model.cut = {3, 3};
     JobControl control;
     EXPECT_EQ(runPipeline(uneven, control).error().kind, ErrorKind::Usage);
@@ -193,7 +176,7 @@ TEST(RunPipeline, RecordsOneFilePerRankWithAllOps) {
     for (const bool paced : {false, true}) {
         RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4), paced);
         config.out_dir = dir.path() / "traces";
-        const RunSummary summary = run(config);
+        const RunSummary summary = trained(config);
         EXPECT_EQ(summary.ops, 3 * (3 * 8 + 3));
         EXPECT_EQ(summary.dropped_records, 0);
         ASSERT_EQ(summary.files.size(), 3U);
@@ -321,7 +304,7 @@ TEST(Run, EndsWithOneStepForAllRanksWhenAsked) {
     EXPECT_GE(steps, 1U);
     EXPECT_LE(steps, 4U);
     config.steps = static_cast<int>(steps);
-    const RunSummary whole = reference(config);
+    const RunSummary whole = runReference(config).value();
     EXPECT_EQ(ended.value().losses, whole.losses);
     EXPECT_EQ(ended.value().weights_digest, whole.weights_digest) << "the last step is whole on all ranks";
 }

@@ -2,11 +2,10 @@
 // weights, and on the emulated clock the very times that the search predicts.
 
 #include "core/optimize/search/search.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
 #include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <gtest/gtest.h>
 
@@ -52,19 +51,8 @@ TEST_P(SearchedOrder, TakesThePredictedTime) {
 
 TEST_P(SearchedOrder, TrainsToTheReferencesWeights) {
     const auto [pp, microbatches, vpp] = GetParam();
-    RunConfig config;
-    config.schedule = searched(pp, microbatches, vpp, ::bubblescope::test::unevenCosts(pp * vpp, 7)).schedule;
-    config.model.width = 6;
-    config.model.sequence = 5;
-    config.steps = 2;
-    config.paced = false;
-    JobControl control;
-    const auto ran = runPipeline(config, control);
-    ASSERT_TRUE(ran.ok()) << ran.error().text();
-    const auto reference = runReference(config);
-    ASSERT_TRUE(reference.ok()) << reference.error().text();
-    EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
-    EXPECT_EQ(ran.value().losses, reference.value().losses);
+    test::expectTheReferencesWeights(
+        test::smallRun(searched(pp, microbatches, vpp, ::bubblescope::test::unevenCosts(pp * vpp, 7)).schedule));
 }
 
 /// Searching takes a sanitized program long (p = 3, m = 5, v = 2: two minutes), and is the same work for every size.

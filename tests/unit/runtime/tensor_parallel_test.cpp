@@ -6,12 +6,11 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/model/stage_layout.h"
-#include "runtime/run.h"
 #include "tests/support/reference_model.h"
-#include "tests/support/reference_run.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -206,34 +205,24 @@ RunConfig configOf(Schedule schedule, int tensor_ranks) {
     return config;
 }
 
-RunSummary trained(const RunConfig& config) {
-    JobControl control;
-    Result<RunSummary> result = runPipeline(config, control);
-    EXPECT_TRUE(result.ok()) << result.error().text();
-    return std::move(result).value();
-}
-
 TEST(TensorParallelRun, TrainsTheReferencesWeightsInAllMeshes) {
     for (const int tensor_ranks : {2, 3, 6}) {
         for (const int replicas : {1, 2}) {
             RunConfig config = configOf(test::withDelayedWeightGradients(test::scheduleOf("1f1b", 2, 4)), tensor_ranks);
             config.replicas = replicas;
             config.model.cut = {3, 1}; // uneven
-            const RunSummary pipeline = trained(config);
-            const Result<RunSummary> plain = runReference(config);
-            ASSERT_TRUE(plain.ok()) << plain.error().text();
-            EXPECT_EQ(pipeline.losses, plain.value().losses) << "tp " << tensor_ranks << ", dp " << replicas;
-            EXPECT_EQ(pipeline.weights_digest, plain.value().weights_digest);
-            EXPECT_EQ(pipeline.memory.size(), static_cast<std::size_t>(2 * replicas * tensor_ranks));
+            SCOPED_TRACE("tp " + std::to_string(tensor_ranks) + ", dp " + std::to_string(replicas));
+            EXPECT_EQ(test::expectTheReferencesWeights(config).memory.size(),
+                      static_cast<std::size_t>(2 * replicas * tensor_ranks));
         }
     }
 }
 
 TEST(TensorParallelRun, EverySchedulePipelinesToTheSameBits) {
-    const RunSummary one = trained(configOf(test::scheduleOf("1f1b", 4, 4), 2));
+    const RunSummary one = test::trained(configOf(test::scheduleOf("1f1b", 4, 4), 2));
     for (const Schedule& schedule : {test::scheduleOf("interleaved", 2, 4, 2), test::vShaped(2, 4),
                                      test::scheduleOf("zb-h1", 4, 4), test::scheduleOf("zb-v", 2, 4, 2)}) {
-        const RunSummary other = trained(configOf(schedule, 2));
+        const RunSummary other = test::trained(configOf(schedule, 2));
         EXPECT_EQ(other.losses, one.losses) << schedule.name;
         EXPECT_EQ(other.weights_digest, one.weights_digest) << schedule.name;
     }
@@ -243,10 +232,10 @@ TEST(TensorParallelRun, EverySchedulePipelinesToTheSameBits) {
 TEST(TensorParallelRun, LossesAreThoseOfWholeStagesWithinABound) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 2, 4), 1);
     config.steps = 20;
-    const std::vector<double> whole = trained(config).losses;
+    const std::vector<double> whole = test::trained(config).losses;
     for (const int tensor_ranks : {2, 3, 6}) {
         config.tensor_ranks = tensor_ranks;
-        const std::vector<double> shared = trained(config).losses;
+        const std::vector<double> shared = test::trained(config).losses;
         for (std::size_t step = 0; step < whole.size(); ++step)
             EXPECT_NEAR(shared[step], whole[step], 1e-5 * whole[step]) << "tp " << tensor_ranks << ", step " << step;
     }
@@ -254,8 +243,8 @@ TEST(TensorParallelRun, LossesAreThoseOfWholeStagesWithinABound) {
 
 TEST(TensorParallelRun, RanksHoldTheirShareOfTheMatrices) {
     const RunConfig whole = configOf(test::scheduleOf("1f1b", 3, 6), 1);
-    const MemoryUse alone = trained(whole).memory[1];
-    const std::vector<MemoryUse> memory = trained(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
+    const MemoryUse alone = test::trained(whole).memory[1];
+    const std::vector<MemoryUse> memory = test::trained(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
     ASSERT_EQ(memory.size(), 9U);
     // A block of width h: a third of 12 h^2 weights and 7 h biases; two normalisations and two biases completely.
     constexpr std::int64_t kBlock = (12 * 12 * 12 + 7 * 12) / 3 + (4 + 2) * 12;
@@ -305,7 +294,7 @@ TEST(TensorParallelRun, ChecksThatHeadsCanBeShared) {
     EXPECT_EQ(uneven.error().kind, ErrorKind::Usage);
     EXPECT_THAT(uneven.error().message, HasSubstr("6 heads cannot be divided among 4"));
     config.tensor_ranks = 0;
-    EXPECT_EQ(runPipeline(config, control).error().kind, ErrorKind::Usage);
+    EXPECT_TRUE(test::isRejected(config));
 }
 
 // ---- Times
@@ -369,7 +358,7 @@ TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4), 2);
     config.out_dir = dir.path();
     config.replicas = 2;
-    EXPECT_EQ(trained(config).files.size(), 12U);
+    EXPECT_EQ(test::trained(config).files.size(), 12U);
     JobControl control;
     Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();

@@ -1,14 +1,10 @@
 // Weights that travel from rank to rank: the reference's weights and losses, and the simulation's times.
 
 #include "core/families/registry.h"
-#include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/comm/inproc/in_process_transport.h"
-#include "runtime/run.h"
-#include "tests/support/reference_run.h"
-#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/moving_run.h"
+#include "tests/unit/runtime/trained_run.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,20 +14,15 @@
 namespace bubblescope::runtime {
 namespace {
 
-using ::testing::HasSubstr;
-
 RunConfig configOf(const MovingWeights& moving) {
-    RunConfig config;
+    RunConfig config = test::smallRun({});
     config.weights = WeightOrder{moving};
     config.schedule.name = weightPathName(moving.path);
     config.schedule.pp = moving.pp;
     config.schedule.microbatches = moving.microbatches;
     config.schedule.ranks = movingWeightsOrder(moving).value().ranks;
-    config.model.width = 6;
     config.model.heads = 2;
-    config.model.sequence = 5;
     config.steps = 3;
-    config.paced = false;
     return config;
 }
 
@@ -54,17 +45,14 @@ TEST(WeightRun, TrainsToTheReferencesWeights) {
     int runs = 0;
     eachOrder([&](const MovingWeights& moving) {
         const RunConfig config = configOf(moving);
-        JobControl control;
-        const auto ran = runPipeline(config, control);
-        ASSERT_TRUE(ran.ok()) << ran.error().text();
+        const RunSummary ran = test::trained(config);
         const auto reference = runReference(config);
         ASSERT_TRUE(reference.ok()) << reference.error().text();
-        EXPECT_EQ(ran.value().weights_digest, reference.value().weights_digest);
+        EXPECT_EQ(ran.weights_digest, reference.value().weights_digest);
         const bool split = moving.path == WeightPath::RingSplit;
         for (std::size_t i = 0; i < 3; ++i) // the split order adds the losses in another order
-            EXPECT_NEAR(ran.value().losses[i], reference.value().losses[i], split ? 1e-12 : 0);
-        EXPECT_EQ(ran.value().ops, 3 * ((split ? 3 : 2) * moving.pp * moving.microbatches + moving.pp));
-        EXPECT_EQ(control.done, control.total);
+            EXPECT_NEAR(ran.losses[i], reference.value().losses[i], split ? 1e-12 : 0);
+        EXPECT_EQ(ran.ops, 3 * ((split ? 3 : 2) * moving.pp * moving.microbatches + moving.pp));
         ++runs;
     });
     EXPECT_EQ(runs, 3 * (3 + 5 + 7 + 9) + 3 + 5 + 5 + 7 + 9 + 13);
@@ -77,9 +65,8 @@ TEST(WeightRun, EqualsAPipelineWithTheSameStages) {
     RunConfig pipeline = ring;
     pipeline.weights.reset();
     pipeline.schedule = makeSchedule({"1f1b", "", 3, 5, 1}).value();
-    JobControl control;
-    const RunSummary of_ring = runPipeline(ring, control).value();
-    const RunSummary of_pipeline = runPipeline(pipeline, control).value();
+    const RunSummary of_ring = test::trained(ring);
+    const RunSummary of_pipeline = test::trained(pipeline);
     EXPECT_EQ(of_ring.weights_digest, of_pipeline.weights_digest);
     EXPECT_EQ(of_ring.losses, of_pipeline.losses);
     ASSERT_EQ(of_ring.memory.size(), 3U);
@@ -98,17 +85,6 @@ TEST(WeightRun, PacedRunEqualsSimulationToTheNanosecond) {
             config.weights->weights = message;
             config.weights->gradients = message / 2;
             config.weights->between_nodes = message / 4;
-            test::FakeClock clock;
-            InProcessTransports transports(moving.pp, clock, std::nullopt);
-            const EngineParts parts{
-                .clock = clock,
-                .make_stage = [&](const StageTask& task) { return makeCpuStage(config.model, task); },
-                .ranks = transports.ends()};
-            JobControl control;
-            const Result<MovingRunResult> ran = runTravellingWeights(config, *config.weights, parts, control);
-            ASSERT_TRUE(ran.ok()) << ran.error().text();
-            EXPECT_EQ(ran.value().engine.late_ops, 0);
-
             const auto stages = static_cast<std::size_t>(moving.pp);
             const MovingWeightTimes times{std::vector(stages, config.times.times.forward),
                                           std::vector(stages, config.times.times.backward),
@@ -116,18 +92,10 @@ TEST(WeightRun, PacedRunEqualsSimulationToTheNanosecond) {
                                           message / 2,
                                           message / 4,
                                           std::vector(stages, config.times.times.weight_grad)};
-            const StepTimeline expected = simulateMovingWeights(moving, times).value().step;
-            const StepTimeline& last = ran.value().last;
-            EXPECT_EQ(last.index, 1);
-            EXPECT_EQ(ran.value().walls, std::vector(2, expected.wall()));
-            for (std::size_t r = 0; r < stages; ++r) {
-                ASSERT_EQ(last.ranks[r].size(), expected.ranks[r].size());
-                for (std::size_t i = 0; i < last.ranks[r].size(); ++i) {
-                    EXPECT_EQ(last.ranks[r][i].op, expected.ranks[r][i].op);
-                    EXPECT_EQ(last.ranks[r][i].start - last.begin, expected.ranks[r][i].start);
-                    EXPECT_EQ(last.ranks[r][i].end - last.begin, expected.ranks[r][i].end);
-                }
-            }
+            test::expectTheStep(config, simulateMovingWeights(moving, times).value().step,
+                                [&](const EngineParts& parts, JobControl& control) {
+                                    return runTravellingWeights(config, *config.weights, parts, control);
+                                });
         }
     });
 }
@@ -135,8 +103,7 @@ TEST(WeightRun, PacedRunEqualsSimulationToTheNanosecond) {
 /// A rank stores the optimizer's state of its own stage only, and few columns of weights.
 void expectFewColumns(const MovingWeights& moving) {
     const RunConfig config = configOf(moving);
-    JobControl control;
-    const RunSummary ran = runPipeline(config, control).value();
+    const RunSummary ran = test::trained(config);
     std::int64_t weights = 0;
     std::int64_t largest = 0;
     for (int s = 0; s < 4; ++s) {
@@ -171,28 +138,18 @@ TEST(WeightRun, EndsAfterTheStepInWhichAStopIsRequested) {
 
 TEST(WeightRun, ReportsARankThatFails) {
     const RunConfig config = configOf({WeightPath::Ring, 3, 6, 1});
-    MonotonicClock clock;
-    InProcessTransports transports(3, clock, TimeNs{60'000'000'000});
-    const EngineParts parts{.clock = clock,
-                            .make_stage = [&](const StageTask& task) -> std::unique_ptr<StageModel> {
-                                if (task.place == 1 && task.gradient_per_piece) throw std::bad_alloc();
-                                return makeCpuStage(config.model, task);
-                            },
-                            .ranks = transports.ends()};
-    JobControl control;
-    const auto ran = runTravellingWeights(config, *config.weights, parts, control);
-    ASSERT_FALSE(ran.ok());
-    EXPECT_EQ(ran.error().kind, ErrorKind::Run);
-    EXPECT_THAT(ran.error().text(), HasSubstr("rank"));
+    test::expectAFailedRank(
+        config, [](const StageTask& task) { return task.place == 1 && task.gradient_per_piece; },
+        [&](const EngineParts& parts, JobControl& control) {
+            return runTravellingWeights(config, *config.weights, parts, control);
+        });
 }
 
 TEST(WeightRun, RejectsWhatItCannotDo) {
     const auto rejected = [](auto change) {
         RunConfig config = configOf({WeightPath::Ring, 2, 4, 1});
         change(config);
-        JobControl control;
-        const auto ran = runPipeline(config, control);
-        return !ran.ok() && ran.error().kind == ErrorKind::Usage;
+        return test::isRejected(config);
     };
     EXPECT_FALSE(rejected([](RunConfig&) {}));
     EXPECT_TRUE(rejected([](RunConfig& config) { config.replicas = 2; }));
