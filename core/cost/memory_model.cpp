@@ -1,5 +1,7 @@
 #include "core/cost/memory_model.h"
 
+#include "core/schedule/op_pairs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,19 +40,18 @@ public:
     template <class Visit>
     void follow(const std::vector<Op>& ops, Visit visit) {
         for (std::size_t i = 0; i < ops.size();) {
-            const bool pair = ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped;
-            const std::size_t end = i + (pair ? 2 : 1);
             std::int64_t workspace = 0;
             std::int64_t freed = 0;
-            for (std::size_t k = i; k < end; ++k) {
-                held_ += taken(ops[k]);
-                freed += freedBy(ops[k]);
-                workspace += workspaceOf(ops[k]);
+            const std::span<const Op> unit = opOrPairAt(ops, i);
+            for (const Op& op : unit) {
+                held_ += taken(op);
+                freed += freedBy(op);
+                workspace += workspaceOf(op);
             }
             const std::int64_t during = held_ + workspace;
             held_ -= freed;
             visit(i, during, held_);
-            i = end;
+            i += unit.size();
         }
     }
 
@@ -139,7 +140,7 @@ std::vector<HeldPieces> heldDuring(const Schedule& schedule, const MemoryModel& 
     const auto& ops = schedule.ranks[rank.index()];
     const int slices = slicesOf(schedule);
     std::map<std::int64_t, int, std::greater<>> counts; // by size
-    const std::size_t end = op + (ops[op].overlapped && op + 1 < ops.size() && ops[op + 1].overlapped ? 2 : 1);
+    const std::size_t end = op + opOrPairAt(ops, op).size();
     for (std::size_t i = 0; i < end; ++i) {
         const Op& each = ops[i];
         const StageMemory& stage = model.stages[schedule.stageOf(rank, each.chunk).index()];

@@ -1,5 +1,7 @@
 #include "core/graph/lowered_graph.h"
 
+#include "core/schedule/op_pairs.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -12,13 +14,6 @@ namespace {
 Stage stageAtOtherEnd(const Action& action) {
     const bool up = (payloadOf(action.kind) == Payload::Activation) == isSend(action.kind);
     return Stage{action.stage.value + (up ? 1 : -1)};
-}
-
-std::span<const Op> opsOfCompute(const Schedule& order, Rank rank, const Action& action) {
-    const auto& ops = order.ranks[rank.index()];
-    const auto first = static_cast<std::size_t>(action.op);
-    const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
-    return std::span(ops).subspan(first, pair ? 2 : 1);
 }
 
 } // namespace
@@ -137,7 +132,7 @@ void LoweredGraph::linkInputs(const TransferEnds& ends, bool receive_blocks_comp
                                               : ends.receive(payload, consumerOf(here), here.microbatch));
             }
             if (here.kind != ActionKind::Compute) continue;
-            for (const Op& op : opsOfCompute(lowered_->order, Rank{r}, here)) {
+            for (const Op& op : opsOf(lowered_->order, Rank{r}, here)) {
                 if (op.kind == OpKind::Optimizer) continue;
                 const Stage stage = lowered_->order.stageOf(Rank{r}, op.chunk);
                 waitForSide(gathered, stage.value);

@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/lowering/torch_passes.h"
+#include "core/schedule/op_pairs.h"
 
 #include <fmt/format.h>
 
@@ -14,14 +15,6 @@
 
 namespace bubblescope {
 namespace {
-
-std::span<const Op> opsOf(const Schedule& order, Rank rank, const Action& action) {
-    if (action.kind != ActionKind::Compute) return {};
-    const auto& ops = order.ranks[rank.index()];
-    const auto first = static_cast<std::size_t>(action.op);
-    const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
-    return std::span(ops).subspan(first, pair ? 2 : 1);
-}
 
 /// Puts sends and receives into the lists. Ranks take turns, one action each; a sender puts the receive into the other
 /// rank's list at its current end.

@@ -1,6 +1,7 @@
 #include "core/lowering/torch_passes.h"
 
 #include "core/base/field.h"
+#include "core/schedule/op_pairs.h"
 
 #include <fmt/format.h>
 
@@ -22,9 +23,9 @@ public:
     }
 
     Result<std::vector<Action>> run() {
-        for (std::size_t i = 0; i < ops_.size(); i += unitSize(i)) {
+        for (std::size_t i = 0; i < ops_.size(); i += opOrPairAt(ops_, i).size()) {
             if (ops_[i].kind == OpKind::Optimizer) continue;
-            const auto unit = std::span(ops_).subspan(i, unitSize(i));
+            const std::span<const Op> unit = opOrPairAt(ops_, i);
             const int stages = unit.size() == 2 && unit[0].chunk != unit[1].chunk ? 2 : 1;
             if (stages > rules_.max_active_stages) return tooMany(i, stages);
             moveWeights(i);
@@ -39,9 +40,6 @@ public:
     }
 
 private:
-    [[nodiscard]] std::size_t unitSize(std::size_t index) const {
-        return ops_[index].overlapped && index + 1 < ops_.size() && ops_[index + 1].overlapped ? 2 : 1;
-    }
     [[nodiscard]] Error tooMany(std::size_t index, int stages) const {
         Action action;
         action.op = static_cast<std::int32_t>(index);
@@ -81,7 +79,7 @@ private:
         auto taken = std::min(static_cast<std::size_t>(count), upcoming_.size());
         if (taken > 0 && taken < upcoming_.size()) {
             const std::size_t last = upcoming_[taken - 1].at;
-            const bool first_half = unitBegin(last) == last && unitSize(last) == 2;
+            const bool first_half = unitBegin(last) == last && opOrPairAt(ops_, last).size() == 2;
             if (first_half && upcoming_[taken].at == last + 1) ++taken;
         }
         return taken;

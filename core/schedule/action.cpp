@@ -1,5 +1,7 @@
 #include "core/schedule/action.h"
 
+#include "core/schedule/op_pairs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,11 +34,9 @@ std::string opCell(const Schedule& order, Rank rank, const Op& op) {
 }
 
 std::string computeName(const Schedule& order, Rank rank, std::size_t index) {
-    const auto& ops = order.ranks[rank.index()];
-    const Op& op = ops[index];
-    const bool pair = op.overlapped && index + 1 < ops.size() && ops[index + 1].overlapped;
-    if (!pair) return opCell(order, rank, op);
-    return fmt::format("({};{})OVERLAP_F_B", opCell(order, rank, op), opCell(order, rank, ops[index + 1]));
+    const auto ops = opOrPairAt(order.ranks[rank.index()], index);
+    if (ops.size() == 1) return opCell(order, rank, ops[0]);
+    return fmt::format("({};{})OVERLAP_F_B", opCell(order, rank, ops[0]), opCell(order, rank, ops[1]));
 }
 
 } // namespace
@@ -82,13 +82,12 @@ LoweredSchedule withoutActions(Schedule order) {
     for (std::size_t r = 0; r < lowered.order.ranks.size(); ++r) {
         const auto& ops = lowered.order.ranks[r];
         auto& actions = lowered.actions.emplace_back();
-        for (std::size_t i = 0; i < ops.size(); ++i) {
+        for (std::size_t i = 0; i < ops.size(); i += opOrPairAt(ops, i).size()) {
             if (ops[i].kind == OpKind::Optimizer) continue;
             Action& compute = actions.emplace_back();
             compute.op = static_cast<std::int32_t>(i);
             compute.stage = lowered.order.stageOf(Rank{r}, ops[i].chunk);
             compute.microbatch = ops[i].microbatch;
-            if (ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped) ++i;
         }
     }
     return lowered;
@@ -103,10 +102,8 @@ LoweredSchedule withTransfers(LoweredSchedule lowered) {
         for (const Action& action : lowered.actions[r]) {
             all.push_back(action);
             if (action.kind != ActionKind::Compute) continue;
-            const auto first = static_cast<std::size_t>(action.op);
-            addEnd(lowered.order, Rank{r}, ops[first], true, all);
-            const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
-            if (pair) addEnd(lowered.order, Rank{r}, ops[first + 1], true, all);
+            for (const Op& op : opsOf(lowered.order, Rank{r}, action))
+                addEnd(lowered.order, Rank{r}, op, true, all);
         }
         lowered.actions[r] = std::move(all);
     }

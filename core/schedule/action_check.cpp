@@ -1,23 +1,17 @@
 #include "core/schedule/action_check.h"
 
+#include "core/schedule/op_pairs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 
 namespace bubblescope {
 namespace {
-
-std::span<const Op> opsOf(const LoweredSchedule& lowered, Rank rank, const Action& action) {
-    const auto& ops = lowered.order.ranks[rank.index()];
-    const auto first = static_cast<std::size_t>(action.op);
-    const bool pair = ops[first].overlapped && first + 1 < ops.size() && ops[first + 1].overlapped;
-    return std::span(ops).subspan(first, pair ? 2 : 1);
-}
 
 bool has(const LoweredSchedule& lowered, bool (*of)(ActionKind)) {
     return std::ranges::any_of(lowered.actions, [of](const auto& list) {
@@ -49,7 +43,7 @@ void TransferEnds::take(const LoweredSchedule& lowered, Rank rank, std::int32_t 
     if (isSend(action.kind)) put(sends_, payloadOf(action.kind), consumerOf(action), action.microbatch);
     if (isReceive(action.kind)) put(receives_, payloadOf(action.kind), consumerOf(action), action.microbatch);
     if (action.kind != ActionKind::Compute) return;
-    for (const Op& op : opsOf(lowered, rank, action)) {
+    for (const Op& op : opsOf(lowered.order, rank, action)) {
         if (op.kind == OpKind::Forward || producesInputGradient(op.kind))
             put(computes_, payloadOf(op.kind), lowered.order.stageOf(rank, op.chunk), op.microbatch);
     }
@@ -98,7 +92,7 @@ private:
             const Action& action = list()[i];
             if (isTransfer(action.kind)) checkEnd(action, i);
             if (action.kind != ActionKind::Compute) continue;
-            for (const Op& op : opsOf(lowered_, rank_, action)) {
+            for (const Op& op : opsOf(lowered_.order, rank_, action)) {
                 if (op.kind == OpKind::Forward || producesInputGradient(op.kind)) checkOp(op, i);
             }
         }
@@ -214,7 +208,7 @@ private:
 
     void checkGathered(const Action& action, std::size_t index, const std::set<int>& gathered) {
         if (!unshards_) return;
-        for (const Op& op : opsOf(lowered_, rank_, action)) {
+        for (const Op& op : opsOf(lowered_.order, rank_, action)) {
             const int stage = lowered_.order.stageOf(rank_, op.chunk).value;
             if (op.kind == OpKind::Optimizer || gathered.contains(stage)) continue;
             add("weights", index, say("{} runs while the weights of stage {} are not gathered", name(index), stage),
@@ -239,7 +233,7 @@ private:
     }
 
     void checkKept(const Action& action, std::size_t index, std::map<std::pair<int, int>, Kept>& pieces) {
-        for (const Op& op : opsOf(lowered_, rank_, action)) {
+        for (const Op& op : opsOf(lowered_.order, rank_, action)) {
             const std::pair key{lowered_.order.stageOf(rank_, op.chunk).value, op.microbatch.value};
             if (op.kind == OpKind::Forward) pieces.emplace(key, Kept::Here);
             if (!producesInputGradient(op.kind)) continue;

@@ -146,6 +146,13 @@ std::size_t columnOf(std::string_view line, std::size_t action) {
     return found;
 }
 
+std::string csvOf(const LoweredSchedule& lowered) {
+    std::string out;
+    for (std::size_t r = 0; r < lowered.actions.size(); ++r)
+        out += fmt::format("{}\r\n", fmt::join(actionCells(lowered, Rank{r}), ","));
+    return out;
+}
+
 } // namespace
 
 Result<std::string> scheduleToCsv(const Schedule& schedule) {
@@ -158,30 +165,11 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
         return usageError("PyTorch's CSV cannot represent weight updates within a step",
                           fmt::format("use {}", Field("json")));
     }
-    std::string out;
-    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
-        std::string line;
-        const auto& ops = schedule.ranks[r];
-        const auto cell = [&](const Op& op) {
-            return fmt::format("{}{}{}", schedule.stageOf(Rank{r}, op.chunk).value, opLetter(op.kind),
-                               op.microbatch.value);
-        };
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].sequence > 0)
-                return usageError("PyTorch's CSV cannot represent split sequences",
-                                  fmt::format("use {}", Field("json")));
-            if (ops[i].kind == OpKind::Optimizer) continue;
-            if (!line.empty()) line += ',';
-            if (ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped) {
-                line += fmt::format("({};{}{}", cell(ops[i]), cell(ops[i + 1]), ")OVERLAP_F_B");
-                ++i;
-            } else {
-                line += cell(ops[i]);
-            }
-        }
-        out += line + "\r\n";
+    for (const std::vector<Op>& ops : schedule.ranks) {
+        if (std::ranges::any_of(ops, [](const Op& op) { return op.sequence > 0; }))
+            return usageError("PyTorch's CSV cannot represent split sequences", fmt::format("use {}", Field("json")));
     }
-    return out;
+    return csvOf(withoutActions(schedule));
 }
 
 Result<std::string> scheduleToCsv(const LoweredSchedule& lowered) {
@@ -189,16 +177,14 @@ Result<std::string> scheduleToCsv(const LoweredSchedule& lowered) {
     if (lowered.movesActivations())
         return usageError("PyTorch's CSV cannot represent offloading and recomputation",
                           fmt::format("use {}", Field("json")));
-    std::string out;
-    for (std::size_t r = 0; r < lowered.actions.size(); ++r) {
+    for (const std::vector<Action>& actions : lowered.actions) {
         const auto only_json = [](const Action& action) { return action.grouped || isReceiveWait(action.kind); };
-        if (std::ranges::any_of(lowered.actions[r], only_json)) {
+        if (std::ranges::any_of(actions, only_json)) {
             return usageError("PyTorch's CSV cannot represent groups of transfers or waits for receives",
                               fmt::format("use {}", Field("json")));
         }
-        out += fmt::format("{}\r\n", fmt::join(actionCells(lowered, Rank{r}), ","));
     }
-    return out;
+    return csvOf(lowered);
 }
 
 Result<LoweredSchedule> loweredFromCsv(std::string_view text, const std::string& where) {

@@ -1,5 +1,7 @@
 #include "runtime/engine/activation_moves.h"
 
+#include "core/schedule/op_pairs.h"
+
 namespace bubblescope::runtime {
 
 ActivationMoves::ActivationMoves(const std::vector<std::vector<Action>>& actions, const Schedule& order, Rank rank) {
@@ -10,8 +12,7 @@ ActivationMoves::ActivationMoves(const std::vector<std::vector<Action>>& actions
     bool any = false;
     for (const Action& action : actions[rank.index()]) {
         if (action.kind == ActionKind::Compute) {
-            next = static_cast<std::size_t>(action.op) + 1;
-            if (next < ops.size() && ops[next - 1].overlapped && ops[next].overlapped) ++next;
+            next = static_cast<std::size_t>(action.op) + opsOf(order, rank, action).size();
         } else if (movesActivations(action.kind)) {
             before[next].actions.push_back(action);
             any = true;

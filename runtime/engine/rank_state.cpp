@@ -1,5 +1,6 @@
 #include "runtime/engine/rank_state.h"
 
+#include "core/schedule/op_pairs.h"
 #include "runtime/engine/run_ended.h"
 
 #include <fmt/format.h>
@@ -89,8 +90,7 @@ void RankState::beginStep() {
 }
 
 std::size_t RankState::togetherFrom(std::size_t index) const {
-    const std::span<const Op> list = ops();
-    return list[index].overlapped && index + 1 < list.size() && list[index + 1].overlapped ? 2 : 1;
+    return opOrPairAt(ops(), index).size();
 }
 
 Activity RankState::activity(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) const {
