@@ -69,13 +69,4 @@ template <class T>
     return list;
 }
 
-/// A copy of a range.
-template <class T, class Range>
-[[nodiscard]] std::vector<T> largeCopy(const Range& range) {
-    std::vector<T> list;
-    reserveLarge(list, range.size());
-    list.assign(range.begin(), range.end());
-    return list;
-}
-
 } // namespace bubblescope

@@ -222,6 +222,10 @@ std::span<const ScheduleFamily> scheduleFamilies() {
     return kFamilies;
 }
 
+std::vector<std::string_view> flavorsOf(const ScheduleFamily& family) {
+    return family.flavors.empty() ? std::vector<std::string_view>{""} : family.flavors;
+}
+
 const ScheduleFamily* findScheduleFamily(std::string_view name) {
     const std::string plain = plainName(name);
     const FrameworkName* const framework = findFrameworkName(name);

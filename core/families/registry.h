@@ -61,6 +61,9 @@ struct ScheduleFamily {
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();
 
+/// The family's flavors; a single empty name if there is only one order.
+[[nodiscard]] std::vector<std::string_view> flavorsOf(const ScheduleFamily& family);
+
 /// Finds a family by name or alias; nullptr if unknown.
 [[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
 

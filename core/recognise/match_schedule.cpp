@@ -64,17 +64,14 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         if (trainsWithDelay(family.name) != (updates > 1)) continue;
         // With one chunk per rank, all placements are equal.
         if (family.placement != observed.placement && observed.vpp > 1) continue;
-        const auto add = [&](std::string_view flavor) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
                               observed.vpp};
             spec.sequence_slices = slices;
             spec.encoders = encodersOf(observed.placement);
             if (updates > 1) spec.group_size = observed.microbatches / updates;
             specs.push_back(std::move(spec));
-        };
-        if (family.flavors.empty()) add({});
-        for (const std::string_view flavor : family.flavors)
-            add(flavor);
+        }
     }
     // If several families have the same order, prefers the name recorded in the run.
     std::stable_partition(specs.begin(), specs.end(), [&observed](const ScheduleSpec& spec) {

@@ -314,10 +314,9 @@ std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view f
 } // namespace
 
 std::vector<FamilyForm> familyForms(const ScheduleFamily& family) {
-    const auto flavors = family.flavors.empty() ? std::vector<std::string_view>{""} : family.flavors;
     std::vector<FamilyForm> forms;
     for (const bool latency : {false, true}) {
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             for (FamilyForm& form : formsOf(family, flavor, latency)) {
                 if (latency && form.kind != FormKind::Exact) continue;
                 const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sameForm(f, form); });

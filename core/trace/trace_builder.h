@@ -113,7 +113,6 @@ public:
     [[nodiscard]] StringId sliceName(SliceId slice) const { return trace_.name_[slice]; }
     [[nodiscard]] StringId sliceCategory(SliceId slice) const { return trace_.category_[slice]; }
     [[nodiscard]] std::size_t flowCount() const { return trace_.flow_points_.size(); }
-    [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
     /// Moves the contents of another builder here, with its files after those of this builder, so that files can be
     /// read in parallel. Returns false if the job is stopped; the builder is then unusable.

@@ -103,9 +103,7 @@ std::string outcomeOf(const Words& base, const OptionCase& one) {
 std::vector<Words> allFlavors() {
     std::vector<Words> bases;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             const bool as_many = flavor == "paddle-static-split";
             bases.push_back({"simulate", "--schedule", std::string(family.name), "--pp", "4"});
             if (!flavor.empty()) bases.back().insert(bases.back().end(), {"--flavor", std::string(flavor)});

@@ -68,15 +68,12 @@ std::optional<Schedule> smallest(std::string_view family, std::string_view flavo
 /// All flavors of the registry; unit tests run them in all sizes with threads.
 std::vector<Schedule> allSchedules(int pp) {
     std::vector<Schedule> all;
-    const auto add = [&](const ScheduleFamily& family, std::string_view flavor) {
-        for (const int vpp : {1, 2}) {
-            if (auto schedule = smallest(family.name, flavor, pp, vpp)) all.push_back(std::move(*schedule));
-        }
-    };
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        if (family.flavors.empty()) add(family, "");
-        for (const std::string_view flavor : family.flavors)
-            add(family, flavor);
+        for (const std::string_view flavor : flavorsOf(family)) {
+            for (const int vpp : {1, 2}) {
+                if (auto schedule = smallest(family.name, flavor, pp, vpp)) all.push_back(std::move(*schedule));
+            }
+        }
     }
     return all;
 }

@@ -51,9 +51,7 @@ std::vector<Schedule> allOrders(const std::vector<int>& pp, const std::vector<in
     std::vector<Schedule> all;
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name)) continue; // see RefusesUpdatesWithinAStep
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             for (const int p : pp) {
                 for (const int m : microbatches) {
                     for (const int v : {1, 2, 3}) {

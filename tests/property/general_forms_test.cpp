@@ -247,13 +247,12 @@ TEST(QuotedForms, HoldJustWhereTheySay) {
     for (const ScheduleFamily& family : scheduleFamilies()) {
         const FamilyTheory* const theory = findFamilyTheory(family.name);
         if (theory == nullptr || theory->quoted_forms == nullptr) continue;
-        std::vector<std::string> flavors(family.flavors.begin(), family.flavors.end());
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string& flavor : flavors)
+        for (const std::string_view flavor : flavorsOf(family))
             for (int p = 1; p <= 6; ++p)
                 for (int m = 1; m <= 13; ++m)
                     for (int v = 1; v <= 3; ++v)
-                        if (const auto schedule = makeSchedule({std::string(family.name), flavor, p, m, v});
+                        if (const auto schedule =
+                                makeSchedule({std::string(family.name), std::string(flavor), p, m, v});
                             schedule.ok())
                             for (const CostModel& costs : quoteCosts())
                                 compared += test::checkQuotes(schedule.value(), costs);

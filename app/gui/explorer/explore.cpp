@@ -98,9 +98,7 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const LabInput& input, const
     std::vector<ExplorerResult> out;
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name)) continue;
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             if (control.stopRequested()) return cancelledError();
             LabInput one = input;
             one.spec.name = family.name;

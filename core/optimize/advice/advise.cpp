@@ -73,9 +73,7 @@ public:
         chunks.insert(run_.vpp);
         for (const ScheduleFamily& family : scheduleFamilies()) {
             if (trainsWithDelay(family.name)) continue;
-            std::vector<std::string_view> flavors = family.flavors;
-            if (flavors.empty()) flavors.emplace_back();
-            for (const std::string_view flavor : flavors) {
+            for (const std::string_view flavor : flavorsOf(family)) {
                 for (const int vpp : chunks) {
                     for (const int split : {1, 2}) {
                         PipelineChange change;

@@ -383,9 +383,7 @@ Status checkOrder(const Schedule& order) {
 std::vector<Schedule> candidates(const SearchRequest& request, const Schedule& found) {
     std::vector<Schedule> orders{found};
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.push_back("");
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), request.pp, request.microbatches,
                               request.vpp};
             spec.times = request.costs.times;

@@ -257,9 +257,7 @@ private:
         std::vector<Candidate> found;
         for (const ScheduleFamily& family : scheduleFamilies()) {
             if (trainsWithDelay(family.name)) continue;
-            std::vector<std::string_view> flavors = family.flavors;
-            if (flavors.empty()) flavors.emplace_back();
-            for (const std::string_view flavor : flavors) {
+            for (const std::string_view flavor : flavorsOf(family)) {
                 if (request_.own_flavor && !flavor.empty() && flavor != *request_.own_flavor) continue;
                 for (const int group : groupSizes(family, flavor)) {
                     if (!familiesEnd(found)) addFamily(family, flavor, group, found);

@@ -239,9 +239,7 @@ TEST_F(NativeFiles, OfEveryFamilyComeBackUnderTheirName) {
     costs.times = makeOpTimes(test::kForwardTime, test::kBackwardTime, {}, {}).value();
     costs.comm = TimeNs{100'000};
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             int found = 0;
             for (const auto& [m, v] : {std::pair{8, 1}, {8, 2}, {6, 2}, {4, 2}, {8, 4}, {12, 2}}) {
                 ScheduleSpec spec{std::string(family.name), std::string(flavor), 4, m, v};

@@ -42,9 +42,7 @@ TEST(ReadyRun, TrainsToTheReferencesWeightsWithEveryFamilyAsHint) {
     int orders = 0;
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name)) continue; // ranks keep to their lists
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.emplace_back();
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             for (const int v : {1, 2}) {
                 ScheduleSpec spec{std::string(family.name), std::string(flavor), 4, 12, v};
                 spec.sequence_slices = 2;

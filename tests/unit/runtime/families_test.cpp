@@ -32,8 +32,7 @@ struct Flavor {
 std::vector<Flavor> allFlavors() {
     std::vector<Flavor> all;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        if (family.flavors.empty()) all.push_back({std::string(family.name), ""});
-        for (const std::string_view flavor : family.flavors)
+        for (const std::string_view flavor : flavorsOf(family))
             all.push_back({std::string(family.name), std::string(flavor)});
     }
     return all;

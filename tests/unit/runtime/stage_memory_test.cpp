@@ -119,9 +119,7 @@ bool hasPairs(const Schedule& schedule) {
 TEST(StageMemory, IsWhatEveryOrderOfTheRegistryKeeps) {
     int exact = 0;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        std::vector<std::string_view> flavors = family.flavors;
-        if (flavors.empty()) flavors.push_back("");
-        for (const std::string_view flavor : flavors) {
+        for (const std::string_view flavor : flavorsOf(family)) {
             for (const auto& [pp, vpp] : {std::pair{2, 1}, {2, 2}, {4, 1}, {4, 2}}) {
                 auto made = makeSchedule({std::string(family.name), std::string(flavor), pp, 8, vpp});
                 if (!made.ok() || !validate(made.value()).empty() || made.value().vpp != vpp) continue;
