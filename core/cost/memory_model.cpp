@@ -1,6 +1,6 @@
 #include "core/cost/memory_model.h"
 
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 
 #include <fmt/format.h>
 
@@ -21,12 +21,6 @@ std::int64_t partOf(std::int64_t bytes, int slice, int slices, const std::vector
         return count == slices ? bytes : static_cast<std::int64_t>(share * static_cast<double>(bytes));
     };
     return upTo(slice + 1) - upTo(slice);
-}
-
-int slicesOf(const std::vector<Op>& ops, int slices) {
-    for (const Op& op : ops)
-        slices = std::max(slices, op.sequence + 1);
-    return slices;
 }
 
 /// Tracks the memory of a rank while it runs its ops.
@@ -85,13 +79,6 @@ private:
     int slices_;
     std::int64_t held_ = 0;
 };
-
-int slicesOf(const Schedule& schedule) {
-    int slices = 1;
-    for (const auto& ops : schedule.ranks)
-        slices = slicesOf(ops, slices);
-    return slices;
-}
 
 void scale(StageMemory& stage, double factor) {
     const auto by = [factor](std::int64_t& bytes) { bytes = std::llround(static_cast<double>(bytes) * factor); };

@@ -1,6 +1,6 @@
 #include "core/graph/lowered_graph.h"
 
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 
 #include <algorithm>
 #include <array>

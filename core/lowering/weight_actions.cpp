@@ -1,7 +1,7 @@
 #include "core/lowering/torch_passes.h"
 
 #include "core/base/field.h"
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 #include "core/families/no_flush.h"
 #include "core/graph/moving_orders.h"
 #include "core/graph/validate.h"
+#include "core/schedule/order_parts.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/weight_versions.h"
 
@@ -54,11 +55,7 @@ OrderComparison compareOrders(const Schedule& expected, const Schedule& observed
 
 std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
     std::vector<ScheduleSpec> specs;
-    int slices = 1;
-    for (const auto& ops : observed.ranks) {
-        for (const Op& op : ops)
-            slices = std::max(slices, op.sequence + 1);
-    }
+    const int slices = slicesOf(observed);
     const int updates = observed.ranks.empty() ? 1 : 1 + updatesWithin(observed.ranks.front()); // orders may be unknown
     for (const ScheduleFamily& family : scheduleFamilies()) {
         if (trainsWithDelay(family.name) != (updates > 1)) continue;

@@ -9,6 +9,7 @@
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/study.h"
 #include "core/recognise/match_schedule.h"
+#include "core/schedule/order_parts.h"
 #include "core/schedule/schedule_files.h"
 
 #include <algorithm>
@@ -348,11 +349,7 @@ Result<Planned> ScheduleRequest::planShare(TimeNs usual_forward, std::optional<i
 Result<SliceParts> ScheduleRequest::slices(const Schedule& made) const {
     if (slice_cut.empty()) return SliceParts{};
     BUBBLESCOPE_ASSIGN(const SliceCut cut, sliceCutFromName(slice_cut));
-    int count = 1;
-    for (const auto& ops : made.ranks) {
-        for (const Op& op : ops)
-            count = std::max(count, op.sequence + 1);
-    }
+    const int count = slicesOf(made);
     BUBBLESCOPE_ASSIGN(SliceParts parts, sliceParts(cut, count, attention));
     return count > 1 ? std::move(parts) : SliceParts{};
 }

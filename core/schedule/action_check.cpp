@@ -1,6 +1,6 @@
 #include "core/schedule/action_check.h"
 
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 
 #include <fmt/format.h>
 

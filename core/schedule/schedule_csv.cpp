@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/schedule/action_cell.h"
 #include "core/schedule/action_check.h"
+#include "core/schedule/order_parts.h"
 #include "core/schedule/schedule_files.h"
 #include "core/schedule/weight_versions.h"
 
@@ -165,10 +166,8 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
         return usageError("PyTorch's CSV cannot represent weight updates within a step",
                           fmt::format("use {}", Field("json")));
     }
-    for (const std::vector<Op>& ops : schedule.ranks) {
-        if (std::ranges::any_of(ops, [](const Op& op) { return op.sequence > 0; }))
-            return usageError("PyTorch's CSV cannot represent split sequences", fmt::format("use {}", Field("json")));
-    }
+    if (slicesOf(schedule) > 1)
+        return usageError("PyTorch's CSV cannot represent split sequences", fmt::format("use {}", Field("json")));
     return csvOf(withoutActions(schedule));
 }
 

@@ -1,6 +1,6 @@
 #include "runtime/engine/activation_moves.h"
 
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 
 namespace bubblescope::runtime {
 

@@ -1,6 +1,6 @@
 #include "runtime/engine/rank_state.h"
 
-#include "core/schedule/op_pairs.h"
+#include "core/schedule/order_parts.h"
 #include "runtime/engine/run_ended.h"
 
 #include <fmt/format.h>

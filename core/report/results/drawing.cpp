@@ -2,6 +2,7 @@
 
 #include "core/graph/consolidate.h"
 #include "core/report/svg/axis.h"
+#include "core/schedule/order_parts.h"
 #include "core/theory/closed_form.h"
 #include "core/timeline/bubbles.h"
 
@@ -21,11 +22,7 @@ bool hasOp(const Schedule& schedule, OpKind kind) {
 }
 
 std::string drawnHeading(const Schedule& schedule) {
-    std::int32_t slices = 1;
-    for (const auto& ops : schedule.ranks) {
-        for (const Op& op : ops)
-            slices = std::max(slices, op.sequence + 1);
-    }
+    const int slices = slicesOf(schedule);
     return fmt::format("{}{}", scheduleTitle(schedule), slices > 1 ? fmt::format(", k = {}", slices) : "");
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/schedule/action.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -18,6 +19,16 @@ namespace bubblescope {
 [[nodiscard]] inline std::span<const Op> opsOf(const Schedule& order, Rank rank, const Action& action) {
     if (action.kind != ActionKind::Compute) return {};
     return opOrPairAt(order.ranks[rank.index()], static_cast<std::size_t>(action.op));
+}
+
+/// Number of slices into which an order splits each sequence.
+[[nodiscard]] inline int slicesOf(const Schedule& order) {
+    int slices = 1;
+    for (const auto& ops : order.ranks) {
+        for (const Op& op : ops)
+            slices = std::max(slices, op.sequence + 1);
+    }
+    return slices;
 }
 
 } // namespace bubblescope
