@@ -246,7 +246,7 @@ private slots:
     }
 
     void contrastIsHigh() {
-        const Theme& theme = contrastTheme();
+        const Theme& theme = themeOf(ThemeChoice::HighContrast);
         QVERIFY(contrast(theme.text, theme.timeline) >= 7); // WCAG's AAA
         QVERIFY(contrast(theme.text_dim, theme.header) >= 7);
         QVERIFY(contrast(theme.good, theme.timeline) >= 7);
@@ -259,15 +259,16 @@ private slots:
     }
 
     void colourBlindPeopleTellWhatDiffers() {
-        for (const Theme* theme : {&colourBlindTheme(), &colourBlindDarkTheme()}) {
+        for (const ThemeChoice choice : {ThemeChoice::ColourBlind, ThemeChoice::ColourBlindDark}) {
+            const Theme& theme = themeOf(choice);
             for (const bool red : {true, false}) {
                 const auto seen = [&](const QColor& colour) { return withoutCones(colour, red); };
-                QVERIFY2(distance(seen(theme->good), seen(theme->bad)) >= 25, "good and bad");
+                QVERIFY2(distance(seen(theme.good), seen(theme.bad)) >= 25, "good and bad");
                 const std::vector<Role> roles{Role::Forward,        Role::Backward,  Role::BackwardInput,
                                               Role::BackwardWeight, Role::Optimizer, Role::Check};
                 for (std::size_t a = 0; a < roles.size(); ++a) {
                     for (std::size_t b = a + 1; b < roles.size(); ++b) {
-                        const double apart = distance(seen(theme->fill(roles[a])), seen(theme->fill(roles[b])));
+                        const double apart = distance(seen(theme.fill(roles[a])), seen(theme.fill(roles[b])));
                         QVERIFY2(apart >= 15, qPrintable(QStringLiteral("%1 and %2: %3").arg(a).arg(b).arg(apart)));
                     }
                 }
@@ -281,7 +282,7 @@ private slots:
             QVERIFY(themeFromKey(themeKey(choice)) == choice);
             ThemeManager themes;
             themes.choose(choice);
-            QVERIFY(&themes.theme() != &lightTheme() && &themes.theme() != &darkTheme());
+            QVERIFY(&themes.theme() == &themeOf(choice));
         }
     }
 

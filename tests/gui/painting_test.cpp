@@ -43,7 +43,7 @@ struct BarePlot {
     TimeRange range;
     double ratio = 1;
     int scroll = 0;
-    const Theme& theme = lightTheme();
+    const Theme& theme = themeOf(ThemeChoice::Light);
     QRect plot{20, 10, 700, 420};
 
     /// By pixels, or by a painter as into files.
@@ -544,9 +544,10 @@ private slots:
         const auto part = [&](double of_all) {
             return TimeNs{static_cast<std::int64_t>(of_all * static_cast<double>(all.length().count()))};
         };
-        for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+        for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
+            const Theme& theme = themeOf(choice);
             for (const int height : {12, 30, 90}) {
-                BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = height}), {}, ratio, 0, *theme};
+                BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = height}), {}, ratio, 0, theme};
                 const TimeNs from = all.begin + part(0.2 - 0.21 * share);
                 drawing.range = {from, from + part(share)};
                 for (const int scroll : {0, 7, 300}) {

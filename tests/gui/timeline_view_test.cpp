@@ -292,13 +292,14 @@ private slots:
 
     void themeColoursAreTellable() {
         // Neighbours on the timeline must differ in lightness, not only in hue.
-        for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+        for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
+            const Theme& theme = themeOf(choice);
             const std::vector<Role> roles{Role::Forward, Role::Backward, Role::BackwardInput, Role::BackwardWeight,
                                           Role::Optimizer};
             for (std::size_t a = 0; a < roles.size(); ++a) {
                 for (std::size_t b = a + 1; b < roles.size(); ++b) {
                     const int difference =
-                        std::abs(qGray(theme->fill(roles[a]).rgb()) - qGray(theme->fill(roles[b]).rgb()));
+                        std::abs(qGray(theme.fill(roles[a]).rgb()) - qGray(theme.fill(roles[b]).rgb()));
                     QVERIFY2(difference >= 12, qPrintable(QStringLiteral("%1 %2: %3").arg(a).arg(b).arg(difference)));
                 }
             }

@@ -81,7 +81,6 @@ Theme makeLight() {
     theme.good = "#1b7a4b";
     theme.bad = "#b3261e";
     theme.message = "#fdeceb";
-    theme.message_line = "#e3a5a1";
     theme.roles = {colours::kForward,
                    colours::kBackward,
                    colours::kBackwardInput,
@@ -123,7 +122,6 @@ Theme makeDark() {
     theme.good = "#5fc894";
     theme.bad = "#ff8a80";
     theme.message = "#3a2224";
-    theme.message_line = "#7a3b3d";
     theme.roles = {"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6", "#434b56",
                    "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f", "#6e5444"};
     return theme;
@@ -156,7 +154,6 @@ Theme makeContrast() {
     theme.good = "#005a2b";
     theme.bad = "#a00000";
     theme.message = "#ffffff";
-    theme.message_line = "#a00000";
     theme.roles = {"#003a8c", "#e69500", "#b04000", "#7fd6b0", "#400060", "#606060",
                    "#6a00b0", "#007070", "#a8003a", "#3f6b00", "#c8a078"};
     return theme;
@@ -203,14 +200,10 @@ QColor textOn(const QColor& background) {
     return colours::takesBlackText(rgbOf(background)) ? QColor("#14181d") : QColor("#ffffff");
 }
 
-const Theme& lightTheme() {
-    static const Theme theme = makeLight();
-    return theme;
-}
-
-const Theme& darkTheme() {
-    static const Theme theme = makeDark();
-    return theme;
+const Theme& themeOf(ThemeChoice choice) {
+    static const std::array themes{makeLight(),    makeLight(),       makeDark(),
+                                   makeContrast(), makeColourBlind(), makeColourBlindDark()};
+    return themes[static_cast<std::size_t>(choice)];
 }
 
 const Theme& figureTheme() {
@@ -219,21 +212,6 @@ const Theme& figureTheme() {
         white.timeline = white.timeline_odd = white.header = Qt::white;
         return white;
     }();
-    return theme;
-}
-
-const Theme& contrastTheme() {
-    static const Theme theme = makeContrast();
-    return theme;
-}
-
-const Theme& colourBlindTheme() {
-    static const Theme theme = makeColourBlind();
-    return theme;
-}
-
-const Theme& colourBlindDarkTheme() {
-    static const Theme theme = makeColourBlindDark();
     return theme;
 }
 
@@ -282,22 +260,6 @@ namespace {
 bool platformIsDark() {
     const QPalette palette = QApplication::palette();
     return palette.color(QPalette::Window).lightness() < palette.color(QPalette::WindowText).lightness();
-}
-
-} // namespace
-
-namespace {
-
-const Theme& themeOf(ThemeChoice choice, bool system_is_dark) {
-    switch (choice) {
-    case ThemeChoice::Light: return lightTheme();
-    case ThemeChoice::Dark: return darkTheme();
-    case ThemeChoice::HighContrast: return contrastTheme();
-    case ThemeChoice::ColourBlind: return colourBlindTheme();
-    case ThemeChoice::ColourBlindDark: return colourBlindDarkTheme();
-    case ThemeChoice::System: break;
-    }
-    return system_is_dark ? darkTheme() : lightTheme();
 }
 
 bool namesDocks(const QWidget* widget) {
@@ -374,14 +336,15 @@ std::optional<ThemeChoice> themeFromKey(const QString& key) {
 
 ThemeManager::ThemeManager(QObject* parent)
     // Read before our palette replaces the platform's palette.
-    : QObject(parent), theme_(&lightTheme()), system_is_dark_(platformIsDark()) {
+    : QObject(parent), theme_(&themeOf(ThemeChoice::Light)), system_is_dark_(platformIsDark()) {
     QApplication::setStyle(new AppStyle);
     choose(ThemeChoice::System);
 }
 
 void ThemeManager::choose(ThemeChoice choice) {
     choice_ = choice;
-    theme_ = &themeOf(choice, system_is_dark_);
+    const bool dark = choice == ThemeChoice::System && system_is_dark_;
+    theme_ = &themeOf(dark ? ThemeChoice::Dark : choice);
     QApplication::setPalette(theme_->palette);
     QToolTip::setPalette(theme_->palette);
     emit changed();

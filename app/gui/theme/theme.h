@@ -30,10 +30,9 @@ struct Theme {
     QColor bubble_hatch;
     QColor selection;
     QColor hover;
-    QColor good;    ///< for observed values that do not exceed the closed form
-    QColor bad;     ///< for observed values that exceed the closed form
-    QColor message; ///< background of error messages
-    QColor message_line;
+    QColor good;                          ///< for observed values that do not exceed the closed form
+    QColor bad;                           ///< for observed values that exceed the closed form
+    QColor message;                       ///< background of error messages
     std::array<QColor, kRoleCount> roles; ///< indexed by Role, because they are read for every shape
 
     /// Colour of a role. Chunks with higher numbers are mixed with more of the background. A negative chunk selects the
@@ -46,21 +45,23 @@ struct Theme {
 /// Returns black or white, whichever is more readable on `background`.
 [[nodiscard]] QColor textOn(const QColor& background);
 
-[[nodiscard]] const Theme& lightTheme();
-[[nodiscard]] const Theme& darkTheme();
+enum class ThemeChoice : std::uint8_t {
+    System, ///< light or dark, as on the desktop
+    Light,
+    Dark,
+    HighContrast,    ///< black on white with strong lines, for people with low contrast sensitivity
+    ColourBlind,     ///< hues that people without red, green or blue cones can distinguish (based on Okabe and Ito)
+    ColourBlindDark, ///< the same on a dark background
+};
+
+/// The theme of a choice; for System, the light one.
+[[nodiscard]] const Theme& themeOf(ThemeChoice choice);
 /// The light theme on a white background, for figures in papers.
 [[nodiscard]] const Theme& figureTheme();
-/// Black on white with strong lines, for people with low contrast sensitivity.
-[[nodiscard]] const Theme& contrastTheme();
-/// Hues that people without red, green or blue cones can distinguish (based on Okabe and Ito).
-[[nodiscard]] const Theme& colourBlindTheme();
-[[nodiscard]] const Theme& colourBlindDarkTheme();
 
 /// Colour of a piece of a rank's time: the timeline colour for ops, or a tone with distinct lightness for causes.
 [[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
 [[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
-
-enum class ThemeChoice : std::uint8_t { System, Light, Dark, HighContrast, ColourBlind, ColourBlindDark };
 
 /// "system", "light", "dark", "contrast", "colour-blind" or "colour-blind-dark", as stored in the settings.
 [[nodiscard]] QString themeKey(ThemeChoice choice);
