@@ -11,7 +11,6 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -59,12 +58,11 @@ struct AnswerWindow {
 
 } // namespace
 
-class AnswerBarTest : public QObject {
+class AnswerBarTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void saysWhatCostsMostAndWhatIsWon() {
         AnswerWindow shown(runWithSlowStage);

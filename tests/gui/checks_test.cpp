@@ -10,7 +10,6 @@
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -51,12 +50,10 @@ SessionPtr checkedSession() {
 } // namespace
 
 /// Checks in the bubbles of a run: on the timeline and in their panel.
-class ChecksTest : public QObject {
+class ChecksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void checksLieInTheirBubbles() {
         ThemeManager themes;
         ViewState state;

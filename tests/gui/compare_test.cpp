@@ -20,7 +20,6 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 #include <QUrl>
 
 #include <algorithm>
@@ -64,12 +63,10 @@ struct Compared {
 } // namespace
 
 /// Comparing two runs.
-class CompareTest : public QObject {
+class CompareTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void whatCostsMostStandsFirst() {
         Compared runs(QStringLiteral("slow.pftrace"));
         ViewState& state = runs.state;

@@ -9,7 +9,6 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -46,12 +45,10 @@ SessionPtr countedSession() {
 
 } // namespace
 
-class CountersTest : public QObject {
+class CountersTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void heldActivationsAreThoseOfTheOrder() {
         const SessionPtr session = sampleSession(); // 1F1B with four ranks
         const auto counters = countersOf(session);

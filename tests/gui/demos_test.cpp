@@ -22,7 +22,6 @@
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 #include <atomic>
@@ -41,7 +40,7 @@ Result<Run> loadFiles(const std::vector<std::filesystem::path>& paths, JobContro
 
 } // namespace
 
-class DemosTest : public QObject {
+class DemosTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -56,8 +55,6 @@ private slots:
         QFile::remove(demoFile(QStringLiteral("balanced")));
         QFile::remove(demoFile(QStringLiteral("slow-last-stage")));
     }
-
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void aDemoIsOpenedByAClickAndKept() {
         MainWindow window(loadFiles, true);

@@ -7,7 +7,6 @@
 #include "tests/gui/sample_run.h"
 
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 #include <random>
@@ -69,12 +68,10 @@ SessionPtr stackedSession(int microbatches = 8, int steps = 3) {
 } // namespace
 
 /// Rows for each depth of call stacks, at every zoom.
-class DepthRowsTest : public QObject {
+class DepthRowsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void slicesLieInTheRowOfTheirDepth() {
         const Stacks stacks(20'000);
         const Track& track = stacks.trace->tracks()[stacks.track];

@@ -29,7 +29,6 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 
@@ -57,12 +56,10 @@ void type(QWidget& window, const char* field, const QString& text) {
 } // namespace
 
 /// What-if, the schedule lab and A/A checks.
-class ExplorerPanelsTest : public QObject {
+class ExplorerPanelsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
-
     void whatIfTellsWhatASlowRankCosts() {
         ThemeManager themes;
         ViewState state;

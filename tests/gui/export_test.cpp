@@ -20,7 +20,6 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QXmlStreamReader>
 
 #include <cmath>
@@ -53,12 +52,10 @@ QByteArray contents(const QString& name) {
 } // namespace
 
 /// Pictures and tables as files, and the command palette.
-class ExportTest : public QObject {
+class ExportTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void aPngHasTwiceThePixels() {
         ExportedView shown;
         QVERIFY(exportView(shown.view, shown.path("view.png")).ok());

@@ -151,7 +151,7 @@ public:
 
 } // namespace
 
-class FirstStepsTest : public QObject {
+class FirstStepsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -160,7 +160,6 @@ private slots:
         large_ = fileOf("large.json", qint64{1} << 30);
         small_ = fileOf("small.json", 1000);
     }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void areShownWhileALargeTraceLoads() {
         SlowWindow w;

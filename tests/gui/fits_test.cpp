@@ -18,7 +18,6 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolButton>
 
 #include <cmath>
@@ -91,12 +90,10 @@ double distance(const QColor& a, const QColor& b) {
 } // namespace
 
 /// Windows fit on small screens, in both languages, and themes can be read by all.
-class FitsTest : public QObject {
+class FitsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void theWindowFitsOnASmallScreen_data() {
         QTest::addColumn<int>("language");
         QTest::addColumn<bool>("replicas");

@@ -9,7 +9,6 @@
 #include <QStatusBar>
 #include <QTabBar>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolBar>
 
 #include <algorithm>
@@ -55,12 +54,10 @@ struct FocusDesk {
 } // namespace
 
 /// Where Tab leads.
-class FocusOrderTest : public QObject {
+class FocusOrderTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void tabReachesEachPartOnceAndNothingHidden() {
         FocusDesk desk;
         const std::vector<QWidget*> walk = desk.walk();

@@ -2,10 +2,12 @@
 
 #include "app/gui/jobs/application.h"
 
+#include <QObject>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QThreadPool>
 
 namespace bubblescope::gui {
 
@@ -29,6 +31,14 @@ int runGuiTest(int argc, char** argv) {
     Test test;
     return QTest::qExec(&test, argc, argv);
 }
+
+/// Base of test classes whose windows and panels work on other threads. That work ends before the next test starts.
+class GuiTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
+};
 
 /// Settings that a test class writes, in a separate folder that is deleted with the object.
 class OwnSettings {

@@ -27,7 +27,6 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolBar>
 #include <QToolButton>
 #include <QWheelEvent>
@@ -100,12 +99,11 @@ void drag(QWidget& widget, QPoint from, QPoint to) {
 } // namespace
 
 /// Keys, tool bar, menus under the pointer, time ranges: what hands know from other programs.
-class HandsTest : public QObject {
+class HandsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void eachKeyHasOneAction() {
         HandsDesk desk;

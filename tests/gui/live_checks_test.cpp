@@ -8,7 +8,6 @@
 #include <QLabel>
 #include <QTableWidget>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -57,12 +56,10 @@ std::vector<ShownCheck> shownChecks(const Session& session) {
 } // namespace
 
 /// Checks in the bubbles of a watched run.
-class LiveChecksTest : public QObject {
+class LiveChecksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void areShownAsThoseOfAnOpenedTrace() {
         LiveRun run;
         MainWindow window(openedRun, false);

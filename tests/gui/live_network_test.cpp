@@ -54,7 +54,7 @@ std::size_t filesIn(const std::filesystem::path& folder) {
 } // namespace
 
 /// Streams from other hosts, sent by programs on this machine.
-class LiveNetworkTest : public QObject {
+class LiveNetworkTest : public GuiTest {
     Q_OBJECT
 
     /// Starts to send what a folder holds to the window's address.
@@ -74,7 +74,6 @@ private slots:
         const QString folder = QFileInfo(QStringLiteral(BUBBLESCOPE_PROGRAM)).path();
         qputenv("PATH", (folder + QLatin1Char(':') + qEnvironmentVariable("PATH")).toLocal8Bit());
     }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void aRecordedJobIsWatchedAndKept() {
         const test::ScratchFolder scratch;

@@ -17,7 +17,6 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolButton>
 
 using namespace bubblescope;
@@ -52,7 +51,7 @@ T& childOf(QWidget& parent, const char* name) {
 } // namespace
 
 /// The dialogs, and real runs in separate processes.
-class LiveRunTest : public QObject {
+class LiveRunTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -60,7 +59,6 @@ private slots:
         const QString folder = QFileInfo(QStringLiteral(BUBBLESCOPE_PROGRAM)).path();
         qputenv("PATH", (folder + QLatin1Char(':') + qEnvironmentVariable("PATH")).toLocal8Bit());
     }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void startsARunWatchesItAndStopsIt() {
         const test::ScratchFolder scratch;

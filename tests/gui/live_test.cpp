@@ -17,7 +17,6 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolButton>
 
 using namespace bubblescope;
@@ -84,12 +83,10 @@ LiveSnapshotPtr alertsOf(int first, int count) {
 
 } // namespace
 
-class LiveTest : public QObject {
+class LiveTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void followsARun() {
         Watched watched;
         QSignalSpy loaded(&watched.window, &MainWindow::loaded);

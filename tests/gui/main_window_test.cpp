@@ -55,12 +55,11 @@ struct OpenWindow {
 
 } // namespace
 
-class MainWindowTest : public QObject {
+class MainWindowTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     // The load waits, with a preview to show, until the test has seen it; in both themes.
     void showsAFirstPictureWhileLoading() {

@@ -99,12 +99,10 @@ QString plainTrace(const QTemporaryDir& folder) {
 
 } // namespace
 
-class ModelTest : public QObject {
+class ModelTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void theHeaderAndTheStepsShowIt() {
         Desk desk;
         QVERIFY(!header(desk.window).contains(QLatin1String("MFU")));

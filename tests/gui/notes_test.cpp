@@ -17,7 +17,6 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -53,12 +52,10 @@ Note noteAtTime(TimeNs begin, TimeNs end, const char* text) {
 
 } // namespace
 
-class NotesTest : public QObject {
+class NotesTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void aNoteIsOfTheSelectionTheMeasuredOrTheMiddle() {
         NotesDesk desk;
         const ItemRef item{ItemKind::Op, 1, 2, 4};

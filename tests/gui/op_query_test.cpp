@@ -11,7 +11,6 @@
 #include <QListWidget>
 #include <QSignalSpy>
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 
@@ -33,12 +32,10 @@ QueryHits hitsOf(const Session& session, const char* text, std::size_t most = 10
 } // namespace
 
 /// The language of searches, and what they find.
-class OpQueryTest : public QObject {
+class OpQueryTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void wordsBecomeConditions() {
         const OpQuery query = parsed("B rank=3 step=0-2,7 dur>20ms dur<=1.5s start>=5us");
         QVERIFY(query.wants(QueryKind::Backward) && query.wants(QueryKind::BackwardInput));

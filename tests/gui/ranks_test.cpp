@@ -20,7 +20,6 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolButton>
 
 using namespace bubblescope;
@@ -76,12 +75,10 @@ struct RanksWindow {
 } // namespace
 
 /// Ranks of files that the user states, and files that do not belong together.
-class RanksTest : public QObject {
+class RanksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     /// From the doubt in the answer to a trace with other ranks, and into a session.
     void guessedRanksAreStated() {
         RanksWindow w;

@@ -20,7 +20,6 @@
 #include <QMenu>
 #include <QSignalSpy>
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +68,7 @@ GeometryInput inputFor(const Session& session, const RowLayout& rows, TimeRange 
 } // namespace
 
 /// The lanes below a rank's ops: raw lanes and the reference; also the overview and the search.
-class RawLanesTest : public QObject {
+class RawLanesTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -113,8 +112,6 @@ private slots:
         QVERIFY(s.state.rows().pinned_tracks.empty());
         QCOMPARE(s.view.rows().contentHeight(), before);
     }
-
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void everyRankHasItsOwnLanes() {
         const SessionPtr session = tracedSession();

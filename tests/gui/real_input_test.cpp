@@ -17,7 +17,6 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolTip>
 
 // The other tests send events to widgets. Here an X server moves a pointer and presses keys, and the widget with the
@@ -48,7 +47,7 @@ struct InputWindow {
 
 } // namespace
 
-class RealInputTest : public QObject {
+class RealInputTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -56,7 +55,6 @@ private slots:
         settings_.use();
         QCOMPARE(QGuiApplication::platformName(), QStringLiteral("xcb"));
     }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void pointerSelectsAndKeysGoOnFromThere() {
         InputWindow shown;

@@ -9,7 +9,6 @@
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -40,12 +39,10 @@ ReferenceOverlayPtr halfAsLong(const Session& session, int step) {
 
 } // namespace
 
-class ReferenceOverlayTest : public QObject {
+class ReferenceOverlayTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void opsMoveWithTheShare() {
         ViewState state;
         state.setSession(sampleSession());

@@ -21,7 +21,6 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
-#include <QThreadPool>
 #include <QWheelEvent>
 
 using namespace bubblescope;
@@ -100,12 +99,10 @@ using Lines = std::vector<int>;
 
 } // namespace
 
-class RowsTest : public QObject {
+class RowsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void filtersAreRead() {
         const auto accepts = [](const char* text, int rank, int dp) {
             const Result<RowFilter> filter = parseRowFilter(text);

@@ -61,12 +61,10 @@ const RangeRow& rowOf(const std::vector<RangeRow>& rows, const char* name) {
 } // namespace
 
 /// The stacks of a selection: flame graph, callers and callees, all slices of a name.
-class StacksTest : public QObject {
+class StacksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void stacksOfEqualNamesAreMerged() {
         const SessionPtr session = calls();
         const StackTree tree = stackTree(*session, session->lanes.extent(), {});

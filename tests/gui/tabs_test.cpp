@@ -20,7 +20,6 @@
 #include <QTabBar>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QUrl>
 
 using namespace bubblescope;
@@ -60,12 +59,10 @@ struct TabbedWindow {
 
 } // namespace
 
-class TabsTest : public QObject {
+class TabsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void eachTraceHasATabWithItsView() {
         TabbedWindow w;
         w.open({QStringLiteral("4.json")});

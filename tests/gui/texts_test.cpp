@@ -13,7 +13,6 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTest>
-#include <QThreadPool>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -50,12 +49,10 @@ public:
 } // namespace
 
 /// Texts for people: numbers with their nouns and units, and a framework's statements about its steps.
-class TextsTest : public QObject {
+class TextsTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void nounsAgreeWithTheirNumbers() {
         LanguageManager languages;
         languages.choose(Language::English);

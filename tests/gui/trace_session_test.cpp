@@ -31,7 +31,6 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolButton>
 
 #include <algorithm>
@@ -153,12 +152,11 @@ struct Opened {
 } // namespace
 
 /// Traces without a pipeline: in the same timeline, with the same tools.
-class TraceSessionTest : public QObject {
+class TraceSessionTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void processesThreadsAndCountersBecomeLines() {
         const SessionPtr session = traceOnly();

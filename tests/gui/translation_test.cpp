@@ -30,7 +30,6 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 
 #include <algorithm>
 
@@ -321,12 +320,10 @@ bool hasChinese(const QString& text) {
 
 } // namespace
 
-class TranslationTest : public QObject {
+class TranslationTest : public GuiTest {
     Q_OBJECT
 
 private slots:
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
-
     void everyTextIsTranslated() {
         const QJsonObject chinese = table();
         const QSet<QString> sources = textsOfSources();

@@ -30,7 +30,6 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTest>
-#include <QThreadPool>
 #include <QToolBar>
 
 // Common tasks of the app's users, performed as they do it: with the pointer and keys of an X server. Each task may
@@ -109,7 +108,7 @@ struct TaskDesk {
 
 } // namespace
 
-class TwelveTasksTest : public QObject {
+class TwelveTasksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
@@ -118,7 +117,6 @@ private slots:
         // Notes of an earlier run of this test.
         QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation)).removeRecursively();
     }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
 
     /// 1. What is wrong with this run?
     void theCauseIsOneClickAway() {

@@ -21,12 +21,11 @@
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
-class DiagnosisTasksTest : public QObject {
+class DiagnosisTasksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
 
     /// 1 and 2. Why is the step slow, and which rank is it?
     void whyTheStepIsSlow() {

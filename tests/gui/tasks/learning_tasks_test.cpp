@@ -59,12 +59,11 @@ SliceId sliceNamed(const Session& session, std::string_view name) {
 
 } // namespace
 
-class LearningTasksTest : public QObject {
+class LearningTasksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
 
     /// 10. A pipeline is taught by a forward and a backward.
     void aPipelineIsTaughtByExample() {

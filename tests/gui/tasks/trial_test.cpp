@@ -52,12 +52,11 @@ struct OpenWindow {
 
 } // namespace
 
-class TrialTest : public QObject {
+class TrialTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
 
     /// 14. Neither the fastest step nor the first.
     void theTypicalStepIsShownFirst() {

@@ -37,12 +37,11 @@
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
-class WorkTasksTest : public QObject {
+class WorkTasksTest : public GuiTest {
     Q_OBJECT
 
 private slots:
     void initTestCase() { settings_.use(); }
-    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
 
     /// 13. A figure for a paper: the command, its defaults, the name.
     void aFigureIsSaved() {
