@@ -1,6 +1,7 @@
 #include "app/cli/completion.h"
 
 #include "app/cli/help.h"
+#include "core/base/shell_word.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,14 +42,6 @@ std::vector<std::string> namesOf(const CommandInfo& command) {
     for (const CommandInfo& each : command.commands)
         names.push_back(each.name);
     return names;
-}
-
-/// Puts text in single quotes for bash, zsh and fish; in fish, a backslash is special even there.
-std::string inQuotes(std::string_view text) {
-    std::string out = "'";
-    for (const char c : text)
-        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
 }
 
 /// The first sentence or clause of a description, because a shell shows one line.

@@ -1,6 +1,7 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "core/base/shell_word.h"
 #include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
@@ -16,14 +17,6 @@ struct EnvArguments {
     bool json = false;
 };
 
-/// Quotes text so that a POSIX shell reads it as one word.
-std::string quoted(const std::string& text) {
-    std::string out = "'";
-    for (const char c : text)
-        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
-
 CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
@@ -31,7 +24,7 @@ CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
     for (const auto& [name, value] : variables) {
         document.data(name, value);
-        document.line(fmt::format("export {}={}", name, quoted(value)));
+        document.line(fmt::format("export {}={}", name, inQuotes(value)));
     }
     print(document, options.json);
     return 0;

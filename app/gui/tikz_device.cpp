@@ -1,5 +1,7 @@
 #include "app/gui/tikz_device.h"
 
+#include "core/report/table_formats.h"
+
 #include <fmt/format.h>
 
 #include <QColor>
@@ -15,26 +17,6 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kPointsPerPixel = 72.27 / PageDevice::kDpi; ///< TeX's points
-
-std::string escaped(const QString& text) {
-    std::string out;
-    for (const QChar letter : text) {
-        switch (letter.unicode()) {
-        case '\\': out += "\\textbackslash{}"; break;
-        case '~': out += "\\textasciitilde{}"; break;
-        case '^': out += "\\textasciicircum{}"; break;
-        case '&':
-        case '%':
-        case '$':
-        case '#':
-        case '_':
-        case '{':
-        case '}': out += '\\'; [[fallthrough]];
-        default: out += QString(letter).toStdString();
-        }
-    }
-    return out;
-}
 
 } // namespace
 
@@ -74,7 +56,7 @@ public:
             "\\node[anchor=base west,inner sep=0,text={},font=\\fontsize{{{:.1f}pt}}{{{:.1f}pt}}\\selectfont{}] at {} "
             "{{{}}};\n",
             colour(state->pen().color()), size, 1.2 * size, item.font().bold() ? "\\bfseries" : "",
-            point(state->transform().map(at)), escaped(item.text()));
+            point(state->transform().map(at)), report::latexText(item.text().toStdString()));
     }
 
     [[nodiscard]] bool hasBitmaps() const { return bitmaps_; }

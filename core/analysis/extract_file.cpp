@@ -238,13 +238,7 @@ private:
     [[nodiscard]] ArgSetId argsOf(ArgSetId set) {
         std::vector<StoredArg> args;
         trace_.visitArgs(set, [&](const ArgView& arg) {
-            StoredArg& stored = args.emplace_back();
-            stored.name = builder_.intern(arg.name);
-            if (const auto* const whole = std::get_if<std::int64_t>(&arg.value)) stored.setInt(*whole);
-            if (const auto* const real = std::get_if<double>(&arg.value)) stored.setReal(*real);
-            if (const auto* const flag = std::get_if<bool>(&arg.value)) stored.setBool(*flag);
-            if (const auto* const text = std::get_if<std::string_view>(&arg.value))
-                stored.setText(builder_.intern(*text));
+            args.push_back(builder_.stored(arg));
             return true;
         });
         return args.empty() ? 0 : builder_.args().add(args);

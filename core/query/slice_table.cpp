@@ -55,16 +55,6 @@ void Nesting::add(const Trace& trace, const Track& track) {
     }
 }
 
-std::string_view kindName(WorkKind kind) {
-    switch (kind) {
-    case WorkKind::Compute: return "compute";
-    case WorkKind::Copy: return "memory";
-    case WorkKind::Collective: return "collective";
-    case WorkKind::PointToPoint: return "point-to-point";
-    }
-    return "";
-}
-
 class SliceTable final : public TraceTable {
 public:
     explicit SliceTable(std::shared_ptr<const TraceView> view)
@@ -115,7 +105,7 @@ private:
     [[nodiscard]] Cell own(std::size_t row, Of of) const override;
     [[nodiscard]] std::string_view kindOf(SliceId slice) const {
         const LaneKind lane = trace().laneOf(slice, trackOf(slice));
-        return Lanes::isWork(lane) ? kindName(work_.kind(slice)) : laneKindName(lane);
+        return Lanes::isWork(lane) ? workKindName(work_.kind(slice)) : laneKindName(lane);
     }
     [[nodiscard]] Cell correlation(SliceId slice) const {
         const bool has_one =

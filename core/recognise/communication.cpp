@@ -141,6 +141,16 @@ bool isXlaTransfer(std::string_view name) {
 
 } // namespace
 
+std::string_view workKindName(WorkKind kind) {
+    switch (kind) {
+    case WorkKind::Compute: return "compute";
+    case WorkKind::Copy: return "memory";
+    case WorkKind::Collective: return "collective";
+    case WorkKind::PointToPoint: return "point-to-point";
+    }
+    return "";
+}
+
 std::optional<CommunicationKernel> communicationKernel(std::string_view name) {
     // "void (anonymous namespace)::kernel<…>(…)": these parentheses do not contain parameters.
     constexpr std::string_view kAnonymous = "(anonymous namespace)";

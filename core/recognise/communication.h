@@ -15,6 +15,9 @@ enum class WorkKind : std::uint8_t {
     PointToPoint, ///< sends, receives or both in one kernel
 };
 
+/// "compute", "memory", "collective" or "point-to-point".
+[[nodiscard]] std::string_view workKindName(WorkKind kind);
+
 /// A kernel that moves data between ranks.
 struct CommunicationKernel {
     std::string_view library;

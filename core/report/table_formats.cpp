@@ -28,26 +28,6 @@ struct CsvValue {
     }
 };
 
-std::string latexText(std::string_view text) {
-    std::string out;
-    for (const char letter : text) {
-        switch (letter) {
-        case '&':
-        case '%':
-        case '$':
-        case '#':
-        case '_':
-        case '{':
-        case '}': out += {'\\', letter}; break;
-        case '\\': out += "\\textbackslash{}"; break;
-        case '~': out += "\\textasciitilde{}"; break;
-        case '^': out += "\\textasciicircum{}"; break;
-        default: out += letter;
-        }
-    }
-    return out;
-}
-
 std::string markdownText(std::string_view text) {
     std::string out;
     for (const char letter : text) {
@@ -87,6 +67,26 @@ struct Lines {
 };
 
 } // namespace
+
+std::string latexText(std::string_view text) {
+    std::string out;
+    for (const char letter : text) {
+        switch (letter) {
+        case '&':
+        case '%':
+        case '$':
+        case '#':
+        case '_':
+        case '{':
+        case '}': out += {'\\', letter}; break;
+        case '\\': out += "\\textbackslash{}"; break;
+        case '~': out += "\\textasciitilde{}"; break;
+        case '^': out += "\\textasciicircum{}"; break;
+        default: out += letter;
+        }
+    }
+    return out;
+}
 
 std::string toCsv(const Table& table) {
     std::string out;

@@ -15,4 +15,7 @@ namespace bubblescope::report {
 /// The table as displayed to people, in GitHub's Markdown.
 [[nodiscard]] std::string toMarkdown(const Table& table);
 
+/// Text with the characters that are special in LaTeX escaped.
+[[nodiscard]] std::string latexText(std::string_view text);
+
 } // namespace bubblescope::report

@@ -14,6 +14,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace bubblescope {
@@ -78,6 +79,21 @@ public:
     StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
     [[nodiscard]] ArgStore& args() { return trace_.args_; }
+    /// An Arg or ArgView with interned strings.
+    template <class AnyArg>
+    [[nodiscard]] StoredArg stored(const AnyArg& arg) {
+        StoredArg out;
+        out.name = intern(arg.name);
+        if (const auto* const whole = std::get_if<std::int64_t>(&arg.value))
+            out.setInt(*whole);
+        else if (const auto* const real = std::get_if<double>(&arg.value))
+            out.setReal(*real);
+        else if (const auto* const flag = std::get_if<bool>(&arg.value))
+            out.setBool(*flag);
+        else
+            out.setText(intern(std::get<3>(arg.value)));
+        return out;
+    }
 
     /// Reserves memory for `count` slices.
     void expectSlices(std::size_t count);

@@ -145,24 +145,15 @@ const Body& bodyOf(const void* descriptor) noexcept {
     return static_cast<const abi::Descriptor<Head, Body>*>(descriptor)->body;
 }
 
-template <class Coll, class P2p>
-abi::Result startEvent(void*, void** handle, void* descriptor) {
+/// From version 4 on, `context` is that of a communicator.
+template <class Coll, class P2p, bool of_communicator = false>
+abi::Result startEvent([[maybe_unused]] void* context, void** handle, void* descriptor) {
     if (descriptor == nullptr) return abi::kSuccess;
     const auto& head = *static_cast<const abi::HeadV1*>(descriptor);
     CommEvent event = eventOf(head);
+    if constexpr (of_communicator) event.comm = commOf(context);
     if (event.type == abi::kColl) take(bodyOf<Coll, abi::HeadV1>(descriptor), event);
     if (event.type == abi::kP2p) take(bodyOf<P2p, abi::HeadV1>(descriptor), event);
-    if (event.type == abi::kProxyOp) take(bodyOf<abi::ProxyOp, abi::HeadV1>(descriptor), event);
-    return begin(handle, event, head.parent);
-}
-
-abi::Result startEventV4(void* context, void** handle, void* descriptor) {
-    if (descriptor == nullptr) return abi::kSuccess;
-    const auto& head = *static_cast<const abi::HeadV1*>(descriptor);
-    CommEvent event = eventOf(head);
-    event.comm = commOf(context);
-    if (event.type == abi::kColl) take(bodyOf<abi::CollV4, abi::HeadV1>(descriptor), event);
-    if (event.type == abi::kP2p) take(bodyOf<abi::P2pV4, abi::HeadV1>(descriptor), event);
     if (event.type == abi::kProxyOp) take(bodyOf<abi::ProxyOp, abi::HeadV1>(descriptor), event);
     return begin(handle, event, head.parent);
 }
@@ -241,7 +232,7 @@ void sendEventsTo(HostRecorder* recorder, Communicators& known, std::uint32_t ma
 const abi::TableV1 kTableV1{kName, initV1, startEvent<abi::CollV1, abi::P2pV1>, stopEvent, recordState, finalize};
 const abi::TableV1 kTableV2{kName, initV1, startEvent<abi::CollV2, abi::P2pV2>, stopEvent, recordState, finalize};
 const abi::TableV1 kTableV3{kName, initV1, startEvent<abi::CollV3, abi::P2pV2>, stopEvent, recordState, finalize};
-const abi::TableV4 kTableV4{kName, initV4, startEventV4, stopEvent, recordState, finalize};
+const abi::TableV4 kTableV4{kName, initV4, startEvent<abi::CollV4, abi::P2pV4, true>, stopEvent, recordState, finalize};
 const abi::TableV5 kTableV5{kName, initV5, startEventV5, stopEvent, recordState, finalize};
 
 } // namespace bubblescope::profiler::nccl

@@ -49,37 +49,40 @@ void addDurations(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, c
                          tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back())), true});
 }
 
+/// Durations of the items on the item's row in all steps that are `alike`. `of(step)` are the items of a step's ranks.
+template <class Of, class Alike>
+std::vector<TimeNs> durationsOnRow(const Session& session, const ItemRef& item, Of of, Alike alike) {
+    const int line = session.lanes.lineOf(item);
+    const auto rank = static_cast<std::size_t>(item.rank);
+    std::vector<TimeNs> durations;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const auto& ranks = of(place);
+        if (session.lanes.lineOf(place, item.rank) != line || rank >= ranks.size()) continue;
+        for (const auto& other : ranks[rank]) {
+            if (alike(other)) durations.push_back(other.duration());
+        }
+    }
+    return durations;
+}
+
 } // namespace
 
 void addSimilarOps(ItemDescription& out, const Session& session, const ItemRef& item) {
-    const TimelineOp& op = session.op(item);
-    const int line = session.lanes.lineOf(item);
-    std::vector<TimeNs> likes;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        const auto& ranks = session.step(place).ranks;
-        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
-            continue;
-        for (const TimelineOp& other : ranks[static_cast<std::size_t>(item.rank)]) {
-            if (other.op.kind == op.op.kind && other.op.chunk == op.op.chunk && other.op.overlapped == op.op.overlapped)
-                likes.push_back(other.duration());
-        }
-    }
-    addDurations(out, std::move(likes), op.duration(),
+    const TimelineOp& own = session.op(item);
+    auto likes = durationsOnRow(
+        session, item, [&](int place) -> const auto& { return session.step(place).ranks; },
+        [&op = own.op](const TimelineOp& other) {
+            return other.op.kind == op.kind && other.op.chunk == op.chunk && other.op.overlapped == op.overlapped;
+        });
+    addDurations(out, std::move(likes), own.duration(),
                  tr("Ops of the same kind and chunk on this rank, in all steps."));
 }
 
 void addSimilarBubbles(ItemDescription& out, const Session& session, const ItemRef& item) {
     const Bubble& bubble = session.bubble(item);
-    const int line = session.lanes.lineOf(item);
-    std::vector<TimeNs> likes;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        const auto& ranks = session.analysis(place).bubbles;
-        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
-            continue;
-        for (const Bubble& other : ranks[static_cast<std::size_t>(item.rank)]) {
-            if (other.position == bubble.position) likes.push_back(other.duration());
-        }
-    }
+    auto likes = durationsOnRow(
+        session, item, [&](int place) -> const auto& { return session.analysis(place).bubbles; },
+        [&](const Bubble& other) { return other.position == bubble.position; });
     addDurations(out, std::move(likes), bubble.duration(),
                  tr("Bubbles at the same position of this rank, in all steps."));
 }

@@ -69,18 +69,8 @@ std::string_view EventSink::argsText(const Event& event) const {
 
 ArgSetId EventSink::storedArgs(std::string_view object) {
     std::vector<StoredArg> row;
-    for (const Arg& arg : parseJsonArgs(object)) {
-        StoredArg& stored = row.emplace_back();
-        stored.name = builder_.intern(arg.name);
-        if (const auto* const whole = std::get_if<std::int64_t>(&arg.value))
-            stored.setInt(*whole);
-        else if (const auto* const real = std::get_if<double>(&arg.value))
-            stored.setReal(*real);
-        else if (const auto* const flag = std::get_if<bool>(&arg.value))
-            stored.setBool(*flag);
-        else
-            stored.setText(builder_.intern(std::get<std::string>(arg.value)));
-    }
+    for (const Arg& arg : parseJsonArgs(object))
+        row.push_back(builder_.stored(arg));
     return builder_.args().add(row);
 }
 

@@ -39,16 +39,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-StoredArg stored(const ArgView& arg, TraceBuilder& builder) {
-    StoredArg out;
-    out.name = builder.intern(arg.name);
-    if (const auto* const whole = std::get_if<std::int64_t>(&arg.value)) out.setInt(*whole);
-    if (const auto* const real = std::get_if<double>(&arg.value)) out.setReal(*real);
-    if (const auto* const flag = std::get_if<bool>(&arg.value)) out.setBool(*flag);
-    if (const auto* const text = std::get_if<std::string_view>(&arg.value)) out.setText(builder.intern(*text));
-    return out;
-}
-
 /// Puts the events of a whole file into a trace.
 class Reader {
 public:
@@ -428,8 +418,7 @@ std::uint64_t Reader::keptOffset(const TrackEvent& raw) {
 const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const SequenceState& state) {
     args_.clear();
     AnnotationReader reader(state.argTexts());
-    raw.eachAnnotation(
-        [&](std::string_view annotation) { args_.push_back(stored(reader.read(annotation), builder_)); });
+    raw.eachAnnotation([&](std::string_view annotation) { args_.push_back(builder_.stored(reader.read(annotation))); });
     return args_;
 }
 

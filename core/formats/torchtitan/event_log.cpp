@@ -85,17 +85,7 @@ private:
     ArgSetId storedArgs(const std::vector<Arg>& args) {
         std::vector<StoredArg> stored;
         for (const Arg& arg : args) {
-            if (arg.name == "log_type_name" || arg.name == "time_us") continue;
-            StoredArg& out = stored.emplace_back();
-            out.name = builder_.intern(arg.name);
-            if (const auto* const whole = std::get_if<std::int64_t>(&arg.value))
-                out.setInt(*whole);
-            else if (const auto* const real = std::get_if<double>(&arg.value))
-                out.setReal(*real);
-            else if (const auto* const flag = std::get_if<bool>(&arg.value))
-                out.setBool(*flag);
-            else
-                out.setText(builder_.intern(std::get<std::string>(arg.value)));
+            if (arg.name != "log_type_name" && arg.name != "time_us") stored.push_back(builder_.stored(arg));
         }
         return builder_.args().add(stored);
     }

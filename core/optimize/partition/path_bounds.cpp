@@ -120,16 +120,14 @@ std::int64_t PathBounds::bound(std::size_t row) const {
     return dividedUp(fixed_[row] + rest(row, 0, 0), counts_[row]);
 }
 
-Cuts PathBounds::bestSplit(std::size_t row) const {
+template <class Cost>
+Cuts PathBounds::cheapestCuts(Cost cost) const {
     Cuts cuts{0};
     for (int k = 0; k + 1 < stages_; ++k) {
         const int from = cuts.back();
         int best = from + 1;
         for (int to = from + 1; to <= lastOf(k + 1); ++to) {
-            if (stagePart(row, k, from, to) + rest(row, k + 1, to) <
-                stagePart(row, k, from, best) + rest(row, k + 1, best)) {
-                best = to;
-            }
+            if (cost(k, from, to) < cost(k, from, best)) best = to;
         }
         cuts.push_back(best);
     }
@@ -137,18 +135,12 @@ Cuts PathBounds::bestSplit(std::size_t row) const {
     return cuts;
 }
 
+Cuts PathBounds::bestSplit(std::size_t row) const {
+    return cheapestCuts([&](int k, int from, int to) { return stagePart(row, k, from, to) + rest(row, k + 1, to); });
+}
+
 Cuts PathBounds::bestWorstStageSplit() const {
-    Cuts cuts{0};
-    for (int k = 0; k + 1 < stages_; ++k) {
-        const int from = cuts.back();
-        int best = from + 1;
-        for (int to = from + 1; to <= lastOf(k + 1); ++to) {
-            if (worstStage(k, from, to) < worstStage(k, from, best)) best = to;
-        }
-        cuts.push_back(best);
-    }
-    cuts.push_back(layers_);
-    return cuts;
+    return cheapestCuts([&](int k, int from, int to) { return worstStage(k, from, to); });
 }
 
 RankBounds::RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm)

@@ -69,6 +69,9 @@ public:
     [[nodiscard]] Cuts bestWorstStageSplit() const;
 
 private:
+    /// Cuts each stage where `cost(stage, begin, end)` is lowest.
+    template <class Cost>
+    [[nodiscard]] Cuts cheapestCuts(Cost cost) const;
     [[nodiscard]] std::size_t at(int stage, int layer) const {
         return static_cast<std::size_t>(stage) * static_cast<std::size_t>(layers_ + 1) +
                static_cast<std::size_t>(layer);

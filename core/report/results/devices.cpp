@@ -20,16 +20,6 @@ namespace {
 constexpr std::size_t kMostRows = 16;    ///< maximum of ranks and streams, in a terminal
 constexpr std::size_t kMostKernels = 12; ///< in a terminal
 
-std::string_view kindName(WorkKind kind) {
-    switch (kind) {
-    case WorkKind::Compute: return "compute";
-    case WorkKind::Copy: return "memory";
-    case WorkKind::Collective: return "collective";
-    case WorkKind::PointToPoint: return "point-to-point";
-    }
-    return "";
-}
-
 Cell nameCell(const std::string& name) {
     std::string brief = shortKernelName(name);
     return brief == name ? Cell(name) : Cell(name).as(std::move(brief));
@@ -127,7 +117,7 @@ Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, Ti
     table.columns[1].hidden = hosts;
     table.most_in_text = kMostKernels;
     for (const KernelTotals& kernel : kernels) {
-        table.row(nameCell(kernel.name), hosts ? absent() : Cell(kindName(kernel.kind)), kernel.count, kernel.total,
+        table.row(nameCell(kernel.name), hosts ? absent() : Cell(workKindName(kernel.kind)), kernel.count, kernel.total,
                   Cell(fractionOf(kernel.total, all), Look::Percent), kernel.mean(), kernel.shortest, kernel.longest,
                   kernel.longest_at, kernel.deviationNs());
     }
@@ -365,7 +355,7 @@ DataTable kernelTable(const Activity& activity) {
     };
     for (const DeviceSummary& device : activity.devices) {
         for (const KernelTotals& each : device.kernels)
-            write(device.rank, device.name, each, kindName(each.kind));
+            write(device.rank, device.name, each, workKindName(each.kind));
     }
     for (const HostSummary& thread : activity.threads) {
         for (const KernelTotals& each : thread.operators)
