@@ -86,8 +86,8 @@ TEST(Extract, AnswersAsOurTracesDo) {
     for (const auto& entry : fs::directory_iterator(test::dataDir() / "traces")) {
         const std::string text = entry.is_regular_file() ? test::readAll(entry.path()) : std::string{};
         if (entry.path().extension() == ".sql")
-            expectEqualAnswers(made.write(entry.path().stem().string() + ".sqlite",
-                                          test::databaseFromSql(test::ScratchFolder{}, text)));
+            expectEqualAnswers(
+                made.write(entry.path().stem().string() + ".sqlite", test::databaseOf(test::ScratchFolder{}, text)));
         if (entry.path().extension() == ".packets")
             expectEqualAnswers(made.write(entry.path().stem().string() + ".pftrace", test::PacketText::bytes(text)));
     }

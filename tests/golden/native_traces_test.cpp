@@ -94,8 +94,7 @@ protected:
     /// The input itself, or what is made of it.
     [[nodiscard]] fs::path input() const {
         const fs::path path = kFolder / GetParam();
-        if (path.extension() == ".sql")
-            return folder_.write("made", test::databaseFromSql(folder_, test::readAll(path)));
+        if (path.extension() == ".sql") return folder_.write("made", test::databaseOf(folder_, test::readAll(path)));
         if (path.extension() == ".packets") return folder_.write("made", test::PacketText::bytes(test::readAll(path)));
         return path;
     }

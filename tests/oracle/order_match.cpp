@@ -41,16 +41,19 @@ bool sameOrder(const Json& one, const ScheduleSpec& spec, const std::string& key
     return schedule.ok() && schedule.value().ranks == oracleOrder(one, key);
 }
 
-bool sameTimes(const Json& one, const ScheduleSpec& spec) {
-    const auto schedule = makeSchedule(spec);
-    if (!schedule.ok()) return false;
-    const auto step = simulate(schedule.value(), costsOf(one));
+bool sameTimes(const Schedule& schedule, const CostModel& costs, const Json& one) {
+    const auto step = simulate(schedule, costs);
     return step.ok() &&
            std::ranges::equal(step.value().ranks, oracleTimes(one), [](const auto& ours, const auto& theirs) {
                return std::ranges::equal(ours, theirs, [](const TimelineOp& a, const TimelineOp& b) {
                    return a.op == b.op && a.start == b.start && a.end == b.end;
                });
            });
+}
+
+bool sameTimes(const Json& one, const ScheduleSpec& spec) {
+    const auto schedule = makeSchedule(spec);
+    return schedule.ok() && sameTimes(schedule.value(), costsOf(one), one);
 }
 
 ScheduleSpec paddleZbVSpec(const Json& one) {

@@ -19,7 +19,9 @@ namespace bubblescope::test {
 /// True if the spec is accepted and its order equals the order of the case, op by op.
 [[nodiscard]] bool sameOrder(const Json& one, const ScheduleSpec& spec, const std::string& key = "jobs");
 
-/// True if every op starts and ends in our simulation of the spec as in the case.
+/// True if every op starts and ends in our simulation as in the case.
+[[nodiscard]] bool sameTimes(const Schedule& schedule, const CostModel& costs, const Json& one);
+/// The same for the order of a spec and the costs of the case.
 [[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
 
 /// For cases of Paddle's ZB-VPP, with its five run times: forward, both halves of a backward, loss and communication.

@@ -2,12 +2,10 @@
 // frameworks and papers' programs produced, op by op; and our simulation against the times they give.
 
 #include "core/families/registry.h"
-#include "core/graph/simulate.h"
-#include "tests/oracle/oracle_file.h"
+#include "tests/oracle/order_match.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -70,18 +68,6 @@ std::optional<CostModel> costsOf(const Json& one) {
     return costs;
 }
 
-void expectTimes(const Schedule& schedule, const CostModel& costs, const Json& one) {
-    const auto step = simulate(schedule, costs);
-    ASSERT_TRUE(step.ok()) << step.error().text();
-    const auto expected = test::oracleTimes(one);
-    for (std::size_t r = 0; r < expected.size(); ++r) {
-        const bool same = std::ranges::equal(step.value().ranks[r], expected[r], [](const auto& a, const auto& b) {
-            return a.op == b.op && a.start == b.start && a.end == b.end;
-        });
-        EXPECT_TRUE(same) << one.at("params").dump() << " rank " << r;
-    }
-}
-
 /// DualPipe's authors number micro-batches from 0 in each direction, this tool numbers them through.
 std::vector<std::vector<Op>> numberedPerDirection(std::vector<std::vector<Op>> ranks, int microbatches) {
     for (auto& ops : ranks) {
@@ -113,7 +99,7 @@ TEST_P(OverlapOrders, Equal) {
         EXPECT_TRUE(schedule.value().ranks == test::oracleOrder(one)) << one.at("params").dump();
         ++compared;
         if (const auto costs = costsOf(one)) {
-            expectTimes(schedule.value(), *costs, one);
+            EXPECT_TRUE(test::sameTimes(schedule.value(), *costs, one)) << one.at("params").dump();
             ++timed;
         }
     }

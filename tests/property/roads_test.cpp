@@ -362,7 +362,7 @@ TEST(Recordings, AreJudgedAlikeFromExtracts) {
         const std::string name = path.stem().string();
         const std::string text = std::filesystem::is_regular_file(path) ? test::readAll(path) : std::string();
         if (path.extension() == ".sql")
-            expectSameFromExtracts(made.write(name + ".sqlite", test::databaseFromSql(test::ScratchFolder{}, text)));
+            expectSameFromExtracts(made.write(name + ".sqlite", test::databaseOf(test::ScratchFolder{}, text)));
         if (path.extension() == ".packets")
             expectSameFromExtracts(made.write(name + ".pftrace", test::PacketText::bytes(text)));
     }

@@ -1,10 +1,8 @@
 #pragma once
 
-#include "tests/support/scratch_folder.h"
+#include "tests/support/sqlite_file.h"
 
-#include <gtest/gtest.h>
 #include <protozero/pbf_writer.hpp>
-#include <sqlite3.h>
 
 #include <cctype>
 #include <cstdint>
@@ -14,19 +12,6 @@
 
 /// Binary inputs from texts that people can read and change.
 namespace bubblescope::test {
-
-/// Contents of a database that SQL statements create.
-inline std::string databaseFromSql(const ScratchFolder& folder, const std::string& sql) {
-    const auto path = folder.path() / "made.sqlite";
-    std::filesystem::remove(path);
-    sqlite3* connection = nullptr;
-    EXPECT_EQ(sqlite3_open(path.string().c_str(), &connection), SQLITE_OK);
-    char* message = nullptr;
-    EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
-    sqlite3_free(message);
-    sqlite3_close(connection);
-    return readAll(path);
-}
 
 /// Converts text with numbered fields to Protobuf: `10: 7  11 { 9: 1 23: "name" 44: 2.5d 47: 9x 50: ~0aff }`. Plain
 /// numbers are varints, numbers with `d` are doubles, numbers with `x` have a fixed length of 64 bits, `~` starts

@@ -136,7 +136,7 @@ protected:
                 sql += fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, 59, 83886089, '{}');", range.start.count(),
                                    range.end.count(), range.name);
             }
-            folder_.write(fmt::format("rank{}.sqlite", r), test::databaseOf(scratch_, sql.c_str()));
+            folder_.write(fmt::format("rank{}.sqlite", r), test::databaseOf(scratch_, sql));
         }
     }
 
