@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 // Checks that a run fits into the memory of a device.
 

@@ -2,7 +2,6 @@
 
 #include "app/cli/command_line.h"
 #include "core/analysis/anomalies/anomaly.h"
-#include "core/base/result.h"
 #include "core/base/time.h"
 
 #include <optional>

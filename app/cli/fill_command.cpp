@@ -10,13 +10,11 @@
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill.h"
-#include "core/report/results/document_parts.h"
 #include "core/schedule/schedule.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <sstream>
 

@@ -3,7 +3,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/schedule_options.h"
 #include "core/request/model_use_request.h"
-#include "core/request/plan_request.h"
 
 namespace bubblescope::cli {
 

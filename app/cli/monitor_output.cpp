@@ -5,7 +5,6 @@
 #include "core/report/json.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/answer.h"
-#include "core/report/results/document_parts.h"
 #include "core/report/results/step_values.h"
 #include "core/report/text.h"
 
@@ -15,7 +14,6 @@
 #include <array>
 #include <iterator>
 #include <utility>
-#include <vector>
 
 namespace bubblescope::cli {
 namespace {

@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace bubblescope::cli {

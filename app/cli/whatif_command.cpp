@@ -3,7 +3,6 @@
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
 #include "core/analysis/steps/run_analyzer.h"
-#include "core/report/results/document_parts.h"
 #include "core/report/results/whatif.h"
 #include "core/timeline/bubbles.h"
 

@@ -1,7 +1,6 @@
 #include "bindings/python/arrow.h"
 
 #include <array>
-#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>

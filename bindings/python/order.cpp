@@ -9,21 +9,18 @@
 #include "core/graph/validate.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
-#include "core/report/json.h"
 #include "core/report/results/drawing.h"
 #include "core/report/results/formula.h"
 #include "core/report/results/search_document.h"
 #include "core/report/results/simulation.h"
 #include "core/report/results/tables.h"
 #include "core/report/results/validation.h"
-#include "core/report/text.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 
 #include <pybind11/stl.h>
 
 #include <chrono>
-#include <filesystem>
 
 namespace bubblescope::python {
 namespace {

@@ -7,7 +7,6 @@
 #include "core/analysis/comparison/compare_runs.h"
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
-#include "core/base/bytes.h"
 #include "core/cost/memory_estimate.h"
 #include "core/optimize/advice/advise.h"
 #include "core/query/database.h"
@@ -21,7 +20,6 @@
 #include "core/report/results/slices.h"
 #include "core/report/results/whatif.h"
 #include "core/report/text.h"
-#include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 
 namespace bubblescope {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 
 namespace bubblescope {

@@ -3,7 +3,6 @@
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/memory_curve.h"
 #include "core/analysis/statistics/robust.h"
-#include "core/base/time_intervals.h"
 #include "core/graph/validate.h"
 
 #include <algorithm>

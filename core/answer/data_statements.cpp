@@ -1,10 +1,8 @@
 #include "core/answer/answer.h"
-#include "core/base/field.h"
 #include "core/recognise/lost_records.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 
 // The consequences of loading problems for the result.

@@ -1,8 +1,5 @@
 #include "core/base/packed_rows.h"
 
-#include <algorithm>
-#include <array>
-
 namespace bubblescope {
 namespace {
 

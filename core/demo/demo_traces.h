@@ -1,12 +1,10 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/cost/cost_model.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
-#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>

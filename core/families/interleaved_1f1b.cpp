@@ -39,9 +39,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace bubblescope {

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <utility>
 
 namespace bubblescope {
 namespace {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <utility>
 
 namespace bubblescope {
 namespace {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <memory>
 #include <system_error>
 #include <utility>
 

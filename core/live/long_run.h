@@ -4,7 +4,6 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 namespace bubblescope::live {

@@ -5,7 +5,6 @@
 #include "core/otlp/telemetry.h"
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

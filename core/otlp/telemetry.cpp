@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 namespace bubblescope::otlp {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "core/base/result.h"
 #include "core/base/suggestion.h"
-#include "core/base/text.h"
 #include "core/query/tables.h"
 #include "core/report/data_table.h"
 #include "core/trace/args.h"

@@ -3,7 +3,6 @@
 #include "core/query/trace_table.h"
 
 #include <algorithm>
-#include <span>
 
 namespace bubblescope::query {
 namespace {

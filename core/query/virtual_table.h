@@ -5,7 +5,6 @@
 #include "core/query/relation.h"
 
 #include <chrono>
-#include <functional>
 #include <optional>
 
 struct sqlite3;

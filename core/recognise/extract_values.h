@@ -8,9 +8,7 @@
 #include "core/recognise/rule_matches.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 // Serialization of the values that recognition derives from raw slices, for extracts (base/wire.h, raw_trace.h).

@@ -12,8 +12,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace bubblescope {

@@ -7,7 +7,6 @@
 #include "core/recognise/run.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>

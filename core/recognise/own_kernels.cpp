@@ -3,7 +3,6 @@
 #include "core/timeline/trace_names.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 namespace bubblescope {

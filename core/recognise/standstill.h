@@ -4,7 +4,6 @@
 #include "core/graph/hang.h"
 #include "core/trace/trace.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 namespace bubblescope::report {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/request/plan_request.h"
 
 #include "core/base/suggestion.h"
-#include "core/cost/model_flops.h"
 #include "core/families/registry.h"
 #include "core/plan/travelling.h"
 #include "core/schedule/moving_names.h"

@@ -3,7 +3,6 @@
 #include "core/analysis/whatif/reschedule.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <tuple>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "core/timeline/step_selection.h"
 
-#include "core/base/median.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace bubblescope {

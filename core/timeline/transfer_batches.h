@@ -3,7 +3,6 @@
 #include "core/timeline/step_timeline.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "core/trace/arg_column.h"
 
-#include <limits>
 #include <unordered_map>
 #include <utility>
 

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>

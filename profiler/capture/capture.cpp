@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <new>
 #include <thread>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #include "profiler/nccl/abi.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <string_view>
 
 /// The functions that adapters call for every op, as a Python module: those of entry_points.cpp, because a call through
 /// ctypes takes several times as long, and ranges around functions without Python code of ours. adapters/events.py

@@ -7,7 +7,6 @@
 #include "profiler/nvtx/names.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <string_view>
 #include <system_error>

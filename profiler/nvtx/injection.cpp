@@ -1,11 +1,9 @@
 #include "profiler/nvtx/injection.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <string>
 #include <string_view>
 
 namespace bubblescope::profiler::nvtx {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {

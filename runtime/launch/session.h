@@ -3,7 +3,6 @@
 #include "core/base/process_team.h"
 
 #include <memory>
-#include <string>
 
 namespace bubblescope {
 

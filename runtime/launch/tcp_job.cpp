@@ -4,7 +4,6 @@
 #include "core/net/secret.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace bubblescope {
 namespace {

@@ -1,7 +1,6 @@
 #include "runtime/model/captured_layer.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>

@@ -14,12 +14,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <ctime>
 #include <numeric>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace {

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <utility>
 
 namespace {
 

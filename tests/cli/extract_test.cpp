@@ -24,7 +24,6 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace bubblescope {

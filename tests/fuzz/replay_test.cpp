@@ -2,7 +2,6 @@
 
 #include "tests/fuzz/targets.h"
 #include "tests/support/scratch_folder.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 

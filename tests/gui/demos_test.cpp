@@ -23,7 +23,6 @@
 #include <QStandardPaths>
 #include <QTest>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>

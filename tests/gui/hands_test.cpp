@@ -2,7 +2,6 @@
 #include "app/gui/key_sheet.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/main_window.h"
-#include "app/gui/models/item_copy.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/range_panel.h"
 #include "app/gui/panels/search_bar.h"

@@ -19,7 +19,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <fstream>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;

@@ -1,5 +1,4 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/item_copy.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/compare_panel.h"

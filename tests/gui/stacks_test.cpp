@@ -13,7 +13,6 @@
 #include <QThreadPool>
 
 #include <algorithm>
-#include <map>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;

@@ -1,6 +1,5 @@
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/main_window.h"
-#include "app/gui/models/item_copy.h"
 #include "app/gui/models/range_table.h"
 #include "app/gui/models/run_query.h"
 #include "app/gui/panels/devices_panel.h"

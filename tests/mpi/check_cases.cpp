@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace bubblescope::runtime::test {

@@ -21,7 +21,7 @@ namespace bubblescope::test {
 
 /// True if every op starts and ends in our simulation as in the case.
 [[nodiscard]] bool sameTimes(const Schedule& schedule, const CostModel& costs, const Json& one);
-/// The same for the order of a spec and the costs of the case.
+/// True for the order of a spec with the costs of the case.
 [[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
 
 /// For cases of Paddle's ZB-VPP, with its five run times: forward, both halves of a backward, loss and communication.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace bubblescope::test {

@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
 #include <string>
 

@@ -6,7 +6,6 @@
 #include "tests/support/eigen_matrix.h"
 
 #include <array>
-#include <cstdint>
 #include <map>
 #include <span>
 #include <vector>

@@ -4,9 +4,7 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <exception>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>

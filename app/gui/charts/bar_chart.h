@@ -8,7 +8,6 @@
 #include <QRectF>
 #include <QString>
 
-#include <cstddef>
 #include <functional>
 #include <set>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "app/gui/live/live_feed.h"
 
-#include "app/gui/language/text.h"
 #include "core/base/process_info.h"
 
 #include <QFileInfo>

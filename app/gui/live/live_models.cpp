@@ -7,7 +7,6 @@
 #include <QStringList>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 

@@ -5,7 +5,6 @@
 
 #include <QFrame>
 
-#include <cstddef>
 #include <vector>
 
 class QGridLayout;

@@ -5,7 +5,6 @@
 
 #include <QWidget>
 
-#include <array>
 #include <cstddef>
 
 class QLabel;

@@ -6,8 +6,6 @@
 #include <QProcess>
 #include <QString>
 
-#include <optional>
-
 namespace bubblescope::gui {
 
 /// Location of traces on another machine: "ssh://user@host:port/path", where "~/" at the start of the path is the

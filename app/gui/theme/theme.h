@@ -51,7 +51,7 @@ enum class ThemeChoice : std::uint8_t {
     Dark,
     HighContrast,    ///< black on white with strong lines, for people with low contrast sensitivity
     ColourBlind,     ///< hues that people without red, green or blue cones can distinguish (based on Okabe and Ito)
-    ColourBlindDark, ///< the same on a dark background
+    ColourBlindDark, ///< such hues on a dark background
 };
 
 /// The theme of a choice; for System, the light one.

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 // The waterfall. A step is replayed repeatedly, each time with one more cause, from the ideal step (planned order,

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 // Sends that were ready on both sides, but waited behind a receive from a third rank: in NCCL, the transfers of a rank

@@ -5,7 +5,6 @@
 #include "core/recognise/lost_records.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 // Findings about the complete run: its step times, clocks, records, memory and devices.

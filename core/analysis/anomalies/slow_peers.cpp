@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

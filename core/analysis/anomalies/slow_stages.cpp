@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <span>
 #include <utility>
 
 // Compares stages with each other. A slow stage is distinguished from noise by its distance to the median stage in

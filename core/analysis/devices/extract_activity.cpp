@@ -1,14 +1,12 @@
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/devices/device_tracks.h"
 #include "core/base/median.h"
-#include "core/base/text.h"
 #include "core/base/time_intervals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/recognise/raw_trace.h"
-#include "core/recognise/run.h"
 
 #include <optional>
 #include <vector>

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <utility>
 
 namespace bubblescope::statistics {
 

@@ -3,8 +3,6 @@
 #include "core/analysis/step_pieces.h"
 #include "core/base/parallel.h"
 
-#include <utility>
-
 namespace bubblescope {
 
 void StepJudge::startFrom(const StepTimeline& step) {

@@ -1,7 +1,6 @@
 #include "core/analysis/whatif/replay_check.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 

@@ -1,7 +1,6 @@
 #include "core/formats/chrome/reader.h"
 
 #include "core/base/json_scanner.h"
-#include "core/base/text.h"
 #include "core/formats/chrome/batch_pipeline.h"
 #include "core/formats/chrome/distributed_info.h"
 #include "core/formats/chrome/event_parser.h"

@@ -2,7 +2,6 @@
 
 #include "core/base/core_count.h"
 #include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"

@@ -6,13 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
-#include <vector>
 
 namespace bubblescope::primus {
 namespace {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 namespace bubblescope::rocm {

@@ -6,7 +6,6 @@
 #include "core/trace/trace_builder.h"
 
 #include <string>
-#include <string_view>
 
 namespace bubblescope::sqlite {
 class Database;

@@ -2,7 +2,6 @@
 
 #include "core/base/result.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,7 +3,6 @@
 #include "core/base/parallel.h"
 #include "core/trace/args.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

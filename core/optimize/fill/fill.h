@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 /// Computes how much other work fits into the bubbles of a run's steps, how much it would delay the step, and whether

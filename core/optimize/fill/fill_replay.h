@@ -3,7 +3,6 @@
 #include "core/graph/step_graph.h"
 #include "core/timeline/step_timeline.h"
 
-#include <span>
 #include <vector>
 
 namespace bubblescope {

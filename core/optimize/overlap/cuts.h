@@ -2,8 +2,6 @@
 
 #include "core/optimize/overlap/streams.h"
 
-#include <optional>
-
 namespace bubblescope::overlap {
 
 /// A single pass, or the backward followed by the forward, each in one piece. All-reduces are unchanged.

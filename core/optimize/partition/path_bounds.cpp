@@ -1,7 +1,6 @@
 #include "core/optimize/partition/path_bounds.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace bubblescope {
 namespace {

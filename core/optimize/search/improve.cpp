@@ -4,7 +4,6 @@
 #include "core/optimize/search/justify.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <utility>
 #include <vector>

@@ -3,8 +3,6 @@
 #include "core/base/job.h"
 #include "core/optimize/search/order_evaluator.h"
 
-#include <cstdint>
-
 namespace bubblescope {
 
 /// Maximum number of justifications of an order. Further ones would hardly shorten the step.

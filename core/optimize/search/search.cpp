@@ -17,7 +17,6 @@
 #include <array>
 #include <chrono>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <stop_token>
 #include <tuple>

@@ -2,7 +2,6 @@
 
 #include "core/base/field.h"
 #include "core/base/text.h"
-#include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 #include "core/answer/statement.h"
 #include "core/report/document.h"
 
-#include <cstddef>
 #include <vector>
 
 namespace bubblescope::report {

@@ -1,6 +1,5 @@
 #include "core/report/results/comparison.h"
 
-#include "core/base/text.h"
 #include "core/report/results/document_parts.h"
 
 #include <fmt/format.h>

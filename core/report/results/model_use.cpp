@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace bubblescope::report {
 namespace {

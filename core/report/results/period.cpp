@@ -1,12 +1,9 @@
 #include "core/report/results/analysis_parts.h"
 
-#include "core/base/text.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include <string>
 #include <string_view>
 #include <utility>
 

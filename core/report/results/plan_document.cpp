@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/cost/model_flops.h"
 #include "core/plan/launch_settings.h"
-#include "core/report/results/document_parts.h"
 #include "core/report/results/memory.h"
 
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #include "core/graph/validate.h"
 #include "core/report/results/memory.h"
 #include "core/schedule/weight_versions.h"
-#include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "core/report/results/sweep.h"
 
-#include "core/base/bytes.h"
 #include "core/base/text.h"
 #include "core/cost/partition.h"
 #include "core/graph/validate.h"

@@ -4,8 +4,6 @@
 #include "core/timeline/bubbles.h"
 
 #include <array>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace bubblescope::report {

@@ -1,7 +1,6 @@
 #include "core/report/results/zoom.h"
 
 #include "core/base/field.h"
-#include "core/report/results/document_parts.h"
 #include "core/timeline/bubbles.h"
 #include "core/timeline/colours.h"
 
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
 #include <vector>
 

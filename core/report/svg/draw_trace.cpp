@@ -5,7 +5,6 @@
 #include "core/report/svg/axis.h"
 #include "core/report/svg/frame.h"
 #include "core/report/svg/row_boxes.h"
-#include "core/timeline/colours.h"
 
 #include <fmt/format.h>
 

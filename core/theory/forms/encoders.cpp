@@ -21,7 +21,6 @@
 #include "core/theory/forms/form_builder.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>

@@ -19,7 +19,6 @@
 #include "core/theory/forms/form_builder.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <ctime>
 #include <string>
-#include <vector>
 
 /// The tables of resources/benchmarks/search.md.
 namespace bubblescope::search_table {

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
 /// Mutators that preserve most of an input's format, because an input that is rejected at its first byte does not test
 /// the rest of the reader. Each mutator also repeats parts many times, to detect work that grows faster than the input.

@@ -10,7 +10,6 @@
 #include "tests/fuzz/targets.h"
 #include "tests/support/scratch_folder.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>

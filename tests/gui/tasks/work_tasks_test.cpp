@@ -2,7 +2,6 @@
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/language/text.h"
 #include "app/gui/manual_window.h"
-#include "app/gui/models/session_file.h"
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/search_bar.h"

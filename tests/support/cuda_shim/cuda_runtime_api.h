@@ -5,8 +5,6 @@
 
 #include "tests/support/cuda_shim/launch.h"
 
-#include <cstdint>
-#include <cstring>
 #include <tuple>
 
 // Inlines all calls, so that every memory access is in instrumented code.

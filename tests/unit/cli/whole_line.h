@@ -2,7 +2,6 @@
 
 #include "app/cli/command.h"
 
-#include <string>
 #include <vector>
 
 namespace bubblescope::cli::test {

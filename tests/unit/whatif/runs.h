@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/analysis/whatif/run_model.h"
-#include "core/cost/measured_times.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
 
