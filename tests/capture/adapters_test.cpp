@@ -399,11 +399,13 @@ TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
 }
 
 TEST_F(Adapters, PaddlesPairsAreNotChecked) {
-    const std::string pairs = orderFile({"interleaved-overlap", "--pp", "2", "--vpp", "2", "--microbatches", "4"});
-    const std::string v = orderFile({"dualpipev", "--pp", "2", "--microbatches", "4"});
-    for (const auto& [job, order, called] : {std::tuple("paddle_overlapped", pairs, "PipelineParallelWithInterleave"),
-                                             std::tuple("paddle_dualpipev", v, "DualPipeVParallel")}) {
-        ASSERT_EQ(record("FAKE_ORDER=" + order + " $PY $JOB " + job, 2, {"--aadiff"}).exit_code, 0) << log();
+    const std::vector<std::string> pairs{"interleaved-overlap", "--pp", "2", "--vpp", "2", "--microbatches", "4"};
+    const std::vector<std::string> v{"dualpipev", "--pp", "2", "--microbatches", "4"};
+    for (const auto& [job, schedule, called] :
+         {std::tuple("paddle_overlapped", pairs, "PipelineParallelWithInterleave"),
+          std::tuple("paddle_dualpipev", v, "DualPipeVParallel")}) {
+        const std::string words = "FAKE_ORDER=" + orderFile(schedule) + " $PY $JOB " + job;
+        ASSERT_EQ(record(words, 2, {"--aadiff"}).exit_code, 0) << log();
         EXPECT_THAT(log(),
                     HasSubstr(std::string("stopped: ValueError: ") + called + " runs forwards and backwards as"));
         std::filesystem::remove_all(dir());

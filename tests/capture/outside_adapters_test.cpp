@@ -284,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// cannot be checked.
 TEST_F(OutsidePaddleJobs, ChecksInBubblesFindFlippedBits) {
     for (const auto& [chunks, microbatches, ranks] : {std::tuple("1", "4", 2), std::tuple("2", "6", 3)}) {
-        const std::vector<std::string> job{"flipping_paddle.py", chunks, microbatches, "150"};
+        const std::vector<std::string> job{"flipping_paddle.py", chunks, microbatches, "100"};
         const ProgramResult recorded = recordPaddle({"--aadiff", "--aadiff-cost", "100"}, ranks, job);
         if (unconnected_) GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
         ASSERT_EQ(recorded.exit_code, 0) << recorded.err << logOf(0);
@@ -312,7 +312,9 @@ TEST_F(OutsidePaddleJobs, ChecksInBubblesFindFlippedBits) {
             EXPECT_THAT(message,
                         HasSubstr(message.find(", output") != std::string::npos ? "bit 20 flipped" : "bit 21 flipped"));
         }
-        ASSERT_EQ(recordPaddle({}, ranks, job).exit_code, 0);
+        const ProgramResult unchecked = recordPaddle({}, ranks, job);
+        if (unconnected_) GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
+        ASSERT_EQ(unchecked.exit_code, 0) << unchecked.err << logOf(0);
         EXPECT_EQ(results(), with_checks);
     }
 }

@@ -81,10 +81,11 @@ class Checks:
         return running.fill(wait, sends, arrived) if running.active else running.rest(wait)
 
     def _make(self, describe):
+        described = describe()  # before the modules are loaded, which need more of the framework
         framework.choose(self._framework)
         from .rank_checks import Pipeline
 
-        pipeline = Pipeline(**describe())
+        pipeline = Pipeline(**described)
         device = importlib.import_module("." + self._device, __package__)
         chosen = device.choose([module for _, module in pipeline.stages])
         if chosen.queues:
