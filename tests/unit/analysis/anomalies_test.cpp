@@ -222,6 +222,33 @@ TEST(Anomalies, AReceiveThatBlocksAReadyOp) {
     }
 }
 
+TEST(Anomalies, ReceivesThatBlockSeveralRanksAreOneFinding) {
+    auto run = blockedRun(CommKind::Receive);
+    StepTimeline& step = run.steps[0];
+    const TimeNs free = step.ranks[1][0].end; // rank 1 waits for F1's input before B0
+    for (std::size_t r = 0; r < 2; ++r) {
+        for (std::size_t i = r == 0 ? 2 : 1; i < step.ranks[r].size(); ++i) {
+            step.ranks[r][i].start += kBlocked;
+            step.ranks[r][i].end += kBlocked;
+        }
+    }
+    CommSpan receive;
+    receive.kind = CommKind::Receive;
+    receive.payload = Payload::Activation;
+    receive.microbatch = Microbatch{1};
+    receive.stage = Stage{1};
+    receive.peer = Rank{0};
+    receive.start = free;
+    receive.end = free + kBlocked;
+    step.comm[1] = {receive};
+    step.fitWindow();
+    const auto blocked = ofKind(analyzeRun(run), AnomalyKind::BlockingReceive);
+    ASSERT_EQ(blocked.size(), 1U);
+    EXPECT_EQ(blocked[0].rank, std::nullopt);
+    EXPECT_EQ(blocked[0].evidence[1], std::pair(std::string("ranks"), 2.0));
+    EXPECT_EQ(blocked[0].cost, kBlocked);
+}
+
 TEST(Anomalies, AReceiveThatIsOnlyPending) {
     auto run = blockedRun(CommKind::Receive);
     CommSpan& receive = run.steps[0].comm[0][0];
