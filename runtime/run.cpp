@@ -76,11 +76,12 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     std::vector<Rank> ranks;
     for (int r = 0; r < mesh.ranks(); ++r)
         ranks.emplace_back(r);
-    BUBBLESCOPE_TRY(checkDeviceMemory(config, ranks));
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
-    MonotonicClock clock;
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks,
-                       RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
+                       RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks())));
+    BUBBLESCOPE_TRY(checkDeviceMemory(config, ranks, checks.get()));
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
+    if (checks) checks->recordInto(recorder.get());
+    MonotonicClock clock;
     recordKernels(config, recorder.get());
     RunSummary summary;
     const std::unique_ptr<DividedDevice> divided = divideDevice(config, mesh.ranks(), summary);

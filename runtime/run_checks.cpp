@@ -1,7 +1,7 @@
 #include "runtime/run_setup.h"
 
 #include "profiler/recorder/recorder.h"
-#include "runtime/checks/check_setup.h"
+#include "runtime/checks/check_memory.h"
 #include "runtime/checks/rank_checker.h"
 #include "runtime/checks/remote_check_broker.h"
 
@@ -11,6 +11,15 @@ namespace bubblescope::runtime {
 RunChecks::RunChecks(std::unique_ptr<CheckSetup> setup) : setup_(std::move(setup)) {}
 
 RunChecks::~RunChecks() = default;
+
+void RunChecks::recordInto(profiler::Recorder* recorder) {
+    if (recorder == nullptr) return;
+    setup_->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };
+}
+
+std::int64_t RunChecks::memoryOf(const RunConfig& config, Rank rank, int value_bytes) const {
+    return checkMemoryOf(*setup_, config.schedule, config.model, rank, value_bytes);
+}
 
 AttachHook RunChecks::attach() {
     return attachChecks(setup_.get());
@@ -24,8 +33,7 @@ RunSummary::Checks RunChecks::summary() const {
     return {setup_->stepsToFull(), setup_->holds};
 }
 
-Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here,
-                                                   profiler::Recorder* recorder) {
+Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
     // Ranks of one process share a device, so another rank could not detect more faults than the rank that found a
     // mismatch.
@@ -33,8 +41,6 @@ Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std:
     const CheckSetup::Of of{config.schedule, config.times, config.model,  config.paced,
                             !config.backend, separate,     config.out_dir};
     BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> setup, CheckSetup::make(of, *config.aadiff));
-    if (recorder != nullptr)
-        setup->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };
     return std::make_unique<RunChecks>(std::move(setup));
 }
 

@@ -17,8 +17,9 @@ namespace {
 struct LeastNeed {
     std::int64_t parameters = 0; ///< including gradients and moments
     std::int64_t activations = 0;
+    std::int64_t checks = 0; ///< at most
 
-    [[nodiscard]] std::int64_t total() const { return parameters + activations; }
+    [[nodiscard]] std::int64_t total() const { return parameters + activations + checks; }
 };
 
 /// Data kept for a piece from its forward to its weight gradient, in values per feature of a token: the inputs of both
@@ -43,6 +44,14 @@ std::int64_t mostKept(const RunConfig& config, const DataPlan& plan, Rank rank) 
     return most;
 }
 
+/// Memory that attention allocates for each stream that computes it.
+std::int64_t attentionWorkspace(const RunConfig& config, std::int64_t rows) {
+    const ModelConfig& model = config.model;
+    const std::int64_t width = model.width / model.heads;
+    return config.backend->attentionWorkspace(
+        {model.batch, model.heads / config.tensor_ranks, static_cast<int>(width), rows, model.sequence, 1.0F});
+}
+
 LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace& place, int value_bytes) {
     const ModelConfig& model = config.model;
     constexpr std::int64_t kExact = 4;
@@ -60,6 +69,7 @@ LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace&
     if (config.backend->fusesAttention(model.width / model.heads)) {
         // Attention keeps one number for each query and head.
         need.activations += kept * model.batch * rows * model.heads / config.tensor_ranks * kExact;
+        if (kept > 0) need.activations += attentionWorkspace(config, rows);
     } else if (kept > 0) {
         // Attention computes the scores and weights of at least one head at a time, for all tokens that the last slice
         // attends to.
@@ -70,7 +80,7 @@ LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace&
 
 } // namespace
 
-Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks) {
+Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks, const RunChecks* checks) {
     if (!config.backend) return {};
     const std::optional<DeviceMemory> memory = config.backend->memory();
     if (!memory) return {};
@@ -78,11 +88,22 @@ Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks) {
     const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
     LeastNeed need;
     for (const Rank rank : ranks) {
-        const LeastNeed own = needOf(config, plan, mesh.placeOf(rank), memory->value_bytes);
+        const MeshPlace place = mesh.placeOf(rank);
+        const LeastNeed own = needOf(config, plan, place, memory->value_bytes);
         need.parameters += own.parameters;
         need.activations += own.activations;
+        if (checks == nullptr) continue;
+        need.checks += checks->memoryOf(config, place.rank, memory->value_bytes) +
+                       attentionWorkspace(config, config.model.sequence / plan.slices());
     }
     if (need.total() <= memory->bytes) return {};
+    if (need.total() - need.checks <= memory->bytes) {
+        return usageError(fmt::format("checks may need {} of the GPU's memory, but only {} of {} are left",
+                                      formatBytes(need.checks), formatBytes(memory->bytes - need.total() + need.checks),
+                                      formatBytes(memory->bytes)),
+                          fmt::format("limit the memory of checks, or omit {}", Field("aadiff")));
+    }
+    need.checks = 0;
     return usageError(fmt::format("the model does not fit: its {} on this GPU need at least {} ({} for weights, "
                                   "gradients and optimizer, {} for activations), but the GPU has {}",
                                   ranks.size() == 1 ? "rank" : "ranks", formatBytes(need.total()),

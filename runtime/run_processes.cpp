@@ -193,7 +193,8 @@ Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
 
 Result<RunSummary> runRank(const RunConfig& config, JobControl& control, ProcessTeam& team, bool& all_alive) {
     const std::array own_rank{Rank{team.rank()}};
-    BUBBLESCOPE_TRY(agree(checkDeviceMemory(config, own_rank), team));
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<RunChecks> planned, RunChecks::plan(config, 1));
+    BUBBLESCOPE_TRY(agree(checkDeviceMemory(config, own_rank, planned.get()), team));
     MonotonicClock clock;
     std::unique_ptr<profiler::Recorder> recorder;
     auto opened = openRecorder(config, {Rank{team.rank()}});
@@ -211,8 +212,11 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
         recorder->addPings(transport->pings());
         transport->onPings([&recorder](std::span<const Ping> pings) { recorder->addPings(pings); });
     }
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks, RunChecks::plan(config, 1, recorder.get()));
-    if (checks) checks->askProcesses(*transport, team.size());
+    const std::unique_ptr<RunChecks> checks = std::move(planned); // uses the transport
+    if (checks) {
+        checks->recordInto(recorder.get());
+        checks->askProcesses(*transport, team.size());
+    }
     EngineParts parts = engineParts(config, clock, {transport.get()}, recorder.get(), checks.get());
     if (own.device) parts.devices->open = [&own] { return own.device; };
     parts.die = [] { std::raise(SIGKILL); };

@@ -24,25 +24,23 @@ class Transport;
 /// Checks that a run is possible. Errors: Input for an invalid schedule, Usage for impossible sizes.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
-/// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that the ranks hold:
-/// weights, gradients, the optimizer's moments, and the activations at the peak of the order. Error: Usage.
-[[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
-
 /// The checks of a run. This is the only place where the runtime's root folder depends on runtime/checks: a build
 /// without checks compiles no_checks.cpp instead of run_checks.cpp.
 class RunChecks {
 public:
-    /// Plans the checks of `ranks_here` ranks, which are recorded by `recorder` unless `recorder` is null. Returns null
-    /// for a run without checks. Reference arguments must outlive the result. Errors: see studyAadiff(); Usage, if the
-    /// program was built without checks.
-    [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
-                                                                 profiler::Recorder* recorder);
+    /// Plans the checks of `ranks_here` ranks. Returns null for a run without checks. Reference arguments must outlive
+    /// the result. Errors: see studyAadiff(); Usage, if the program was built without checks.
+    [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here);
 
     explicit RunChecks(std::unique_ptr<CheckSetup> setup);
     RunChecks(const RunChecks&) = delete;
     RunChecks& operator=(const RunChecks&) = delete;
     ~RunChecks();
 
+    /// The recorder, which must outlive the run, records mismatches; null = they are not recorded.
+    void recordInto(profiler::Recorder* recorder);
+    /// See checkMemoryOf().
+    [[nodiscard]] std::int64_t memoryOf(const RunConfig& config, Rank rank, int value_bytes) const;
     [[nodiscard]] AttachHook attach();
     /// If the transport carries mail, makes this rank, one of `ranks` processes, ask the other processes by mail.
     void askProcesses(Transport& transport, int ranks);
@@ -51,6 +49,11 @@ public:
 private:
     std::unique_ptr<CheckSetup> setup_;
 };
+
+/// Checks that these ranks, which share a device, fit into the device's memory. Counts the minimum that the ranks hold:
+/// weights, gradients, the optimizer's moments, and the activations at the peak of the order; and what their checks,
+/// null if there are none, hold at most. Error: Usage.
+[[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks, const RunChecks* checks);
 
 /// The reason why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty if the run was only stopped.
 [[nodiscard]] std::string failureOf(const Error& error);

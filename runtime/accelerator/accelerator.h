@@ -140,6 +140,8 @@ public:
     [[nodiscard]] virtual std::string attentionNote() const { return {}; }
     /// True if the functions below support heads of this width and storage.
     [[nodiscard]] virtual bool fusesAttention(Storage /*storage*/, std::int64_t /*width*/) const { return false; }
+    /// Memory that these functions allocate for each stream on which they run, in bytes.
+    [[nodiscard]] virtual std::int64_t attentionWorkspace(const AttentionSizes& /*sizes*/) const { return 0; }
     virtual void attend(const FusedAttention& /*attention*/, Stream /*stream*/) { refuseAttention(); }
     virtual void attendBackward(const FusedAttentionGradient& /*attention*/, Stream /*stream*/) { refuseAttention(); }
 

@@ -84,6 +84,9 @@ public:
         return device_->fusesAttention(activations_, head_width);
     }
     /// See Accelerator.
+    [[nodiscard]] std::int64_t attentionWorkspace(const AttentionSizes& sizes) const {
+        return fusesAttention(sizes.width) ? device_->attentionWorkspace(sizes) : 0;
+    }
     [[nodiscard]] std::string attentionNote() const { return device_->attentionNote(); }
     /// Opens the device for one more rank, which runs on the calling thread.
     [[nodiscard]] std::shared_ptr<RankQueue> openRank();

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <regex>
 #include <string>
 #include <tuple>
 
@@ -191,6 +192,35 @@ TEST_F(CudnnAttentionTest, AllocatesALargerWorkspaceForTheGradient) {
     backward.queries_grad = backward.keys_grad = backward.values_grad = {nullptr, 96, 8 * 96};
     (void)device->cudnn->attendBackward(backward, own);
     EXPECT_EQ(device->allocated(), held + kForward + bytesFor(8)) << "a graph of kernels may use the first one";
+    EXPECT_EQ(device->attentionWorkspace(backward.sizes) + kForward, bytesFor(8));
+}
+
+// gpt2 with batch 8 on a GPU that is too small: 201 MB for each of two ranks, and with checks for another stream of
+// each.
+TEST_F(CudnnAttentionTest, ItsWorkspaceCountsBeforeARun) {
+    const auto mebibytesNeeded = [](bool cudnn) {
+        const auto device = deviceWith(cudnn);
+        device->capacity = 1000;
+        RunConfig config;
+        config.schedule = makeSchedule({"1f1b", "", 2, 4, 1}).value();
+        config.model.width = 768;
+        config.model.heads = 12;
+        config.model.sequence = 1024;
+        config.model.batch = 8;
+        config.model.layers_per_stage = 6;
+        config.paced = false;
+        config.backend =
+            std::make_shared<Backend>("emulated", device, Storage::Bf16, std::make_shared<MonotonicClock>());
+        JobControl control;
+        const Result<RunSummary> run = runPipeline(config, control);
+        EXPECT_FALSE(run.ok());
+        EXPECT_EQ(device->allocations(), 0);
+        std::smatch found;
+        const std::string text = run.ok() ? "" : run.error().text();
+        EXPECT_TRUE(std::regex_search(text, found, std::regex("([0-9.]+) GiB for activations"))) << text;
+        return found.empty() ? 0.0 : 1024 * std::stod(found[1]);
+    };
+    EXPECT_NEAR(mebibytesNeeded(true) - mebibytesNeeded(false), 2 * 192, 11) << "of three digits";
 }
 
 TEST_F(CudnnAttentionTest, LeavesSlicesToOwnKernels) {

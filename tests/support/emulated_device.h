@@ -118,6 +118,9 @@ public:
     [[nodiscard]] bool fusesAttention(Storage storage, std::int64_t width) const override {
         return fuses_attention && storage == Storage::Bf16 && fusedWidth(width);
     }
+    [[nodiscard]] std::int64_t attentionWorkspace(const AttentionSizes& sizes) const override {
+        return cudnn ? CudnnAttention::workspaceOf(sizes) : 0;
+    }
     void attend(const FusedAttention& attention, Stream stream) override;
     void attendBackward(const FusedAttentionGradient& attention, Stream stream) override;
 #define BUBBLESCOPE_LAUNCH(Kernel) void launch(const Kernel& kernel, Stream stream) override;

@@ -242,6 +242,9 @@ public:
         return fuses_attention_ && storage == Storage::Bf16 && fusedWidth(width);
     }
     std::string attentionNote() const override { return attention_.note; }
+    std::int64_t attentionWorkspace(const AttentionSizes& sizes) const override {
+        return attention_.cudnn ? CudnnAttention::workspaceOf(sizes) : 0;
+    }
     void attend(const FusedAttention& attention, Stream stream) override {
         if (CudnnAttention::Queue* const cudnn = cudnnFor(attention.sizes, stream))
             return queue(attention, stream, attention_.cudnn->attend(attention, *cudnn));

@@ -32,6 +32,11 @@ public:
 
     /// True for whole sequences. cuDNN cannot add gradients in float, as slices of a sequence need it.
     [[nodiscard]] static bool takes(const AttentionSizes& sizes) { return sizes.rows == sizes.seen; }
+    /// Workspace of a queue for the gradient of these sizes, which is the largest: see AttentionPlan. The plans that
+    /// cuDNN 9.19 and 9.28 find for an H200 need 256 bytes more.
+    [[nodiscard]] static std::int64_t workspaceOf(const AttentionSizes& sizes) {
+        return takes(sizes) ? 2 * sizes.pairs() * sizes.rows * sizes.seen : 0;
+    }
 
     /// cuDNN's handle and workspace for one stream; used by one thread at a time.
     class Queue {
