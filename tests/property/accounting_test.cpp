@@ -11,7 +11,6 @@
 #include "tests/support/shared_data.h"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace bubblescope {
 namespace {

@@ -6,7 +6,6 @@
 #include "tests/property/measured_steps.h"
 
 #include <algorithm>
-#include <map>
 
 namespace bubblescope {
 namespace {

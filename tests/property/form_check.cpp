@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
-#include <utility>
 
 namespace bubblescope::test {
 namespace {

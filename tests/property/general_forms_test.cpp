@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <random>
-#include <ranges>
 #include <string>
 #include <vector>
 

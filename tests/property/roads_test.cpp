@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>

@@ -10,8 +10,6 @@
 
 #include <cstring>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 

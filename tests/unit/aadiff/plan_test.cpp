@@ -1,7 +1,6 @@
 #include "core/aadiff/plan.h"
 
 #include "core/families/registry.h"
-#include "core/graph/simulate.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

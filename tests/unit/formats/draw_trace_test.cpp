@@ -1,6 +1,5 @@
 #include "core/report/svg/draw_trace.h"
 #include "core/trace/trace_builder.h"
-#include "tests/support/scratch_folder.h"
 #include "tests/support/xml_reader.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include "core/report/svg/document.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/report/svg/row_boxes.h"
-#include "tests/support/scratch_folder.h"
 #include "tests/support/xml_reader.h"
 
 #include <gmock/gmock.h>

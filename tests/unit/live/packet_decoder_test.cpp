@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <variant>

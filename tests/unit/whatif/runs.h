@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/whatif/run_model.h"
+#include "core/cost/measured_times.h"
 #include "core/families/registry.h"
 #include "core/graph/simulate.h"
 

@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <string>
 #include <thread>
 #include <utility>

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 namespace bubblescope::profiler {
