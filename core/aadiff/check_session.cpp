@@ -1,7 +1,6 @@
 #include "core/aadiff/check_session.h"
 
 #include "core/aadiff/mismatch.h"
-#include "core/base/median.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +14,14 @@ constexpr int kStepsToLearn = 2; ///< the first step includes warm-up
 constexpr std::size_t kBubblesToTrust = 2;
 constexpr std::size_t kRememberedChecks = 8;
 constexpr int kStepsToForget = 8; ///< without a check of its kind, until a single measured cost is forgotten
+
+/// The lower quartile: on a busy machine, half of a step's ops may take several times as long as their computation, and
+/// the plan made of them stays.
+TimeNs typicalTime(std::vector<TimeNs> times) {
+    const auto quartile = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
+    std::ranges::nth_element(times, quartile);
+    return std::max(*quartile, TimeNs{1});
+}
 
 std::size_t stagesOf(const Schedule& schedule) {
     return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
@@ -367,7 +374,7 @@ void CheckSession::skipRest() {
 Status CheckSession::makePlanOfMeasured() {
     const auto typical = [&](OpKind kind) -> std::optional<TimeNs> {
         const auto found = op_times_.find(kind);
-        return found == op_times_.end() ? std::optional<TimeNs>() : std::max(median(found->second), TimeNs{1});
+        return found == op_times_.end() ? std::optional<TimeNs>() : typicalTime(found->second);
     };
     const TimeNs forward = typical(OpKind::Forward).value_or(TimeNs{1});
     const auto input = typical(OpKind::BackwardInput);

@@ -35,14 +35,15 @@ protected:
         return config;
     }
 
-    /// Runs the ops from `from` to before `to`, with `wait` before each backward. First digests are 5.
-    void run(std::size_t from, std::size_t to, TimeNs wait) {
+    /// Runs the ops from `from` to before `to`, with `wait` before each backward. The first `slow` ops take
+    /// `more` time. First digests are 5.
+    void run(std::size_t from, std::size_t to, TimeNs wait, std::size_t slow = 0, TimeNs more = {}) {
         const std::vector<Op>& order = session_->schedule().ranks[0];
         for (std::size_t i = from; i < to; ++i) {
             const bool forward = order[i].kind == OpKind::Forward;
             now_ += forward ? TimeNs{0} : wait;
             const TimeNs start = now_;
-            now_ += forward ? 2ms : 4ms;
+            now_ += (forward ? 2ms : 4ms) + (i < slow ? more : TimeNs{0});
             for (int layer = 0; forward && layer < 2; ++layer)
                 EXPECT_TRUE(session_->computed({order[i], layer}, "output", 5, now_).ok());
             EXPECT_TRUE(session_->ran(order[i], start, now_).ok());
@@ -225,6 +226,19 @@ TEST_F(CheckSessions, MeasureOpTimesWhereNoneAreGiven) {
     ASSERT_TRUE(session_->beginStep(2).ok());
     EXPECT_FALSE(session_->planned().empty());
     EXPECT_THAT(session_->leaveOut(Chunk{0}, 0, {}).error().text(), HasSubstr("before the checks are planned"));
+}
+
+TEST_F(CheckSessions, PlanWithTimesOfOpsThatWereNotDisturbed) {
+    CheckSession::Config measured = config();
+    measured.times.reset();
+    session_.emplace(CheckSession::make(measured).value());
+    for (int step = 0; step < 2; ++step) {
+        ASSERT_TRUE(session_->beginStep(step).ok());
+        run(0, 6, 6ms, kFirstBackward, 100ms);
+        ASSERT_TRUE(session_->endStep().ok());
+    }
+    ASSERT_TRUE(session_->beginStep(2).ok());
+    EXPECT_FALSE(session_->planned().empty()) << "two of three forwards took longer than the bubbles";
 }
 
 TEST(VerdictOf, FollowsItsDefinition) {
