@@ -108,6 +108,36 @@ class DeviceChecksTest(unittest.TestCase):
                 late = (op[4].ns - before[4].ns) - (quiet.ops[place][4].ns - quiet.ops[place - 1][4].ns)
                 self.assertLessEqual(late, took.get(place, 0) + 200_000, place)  # and launching it
 
+    def test_a_wait_between_the_last_op_and_the_optimizer_holds_checks(self):
+        with rig_of(microbatches=4, bubble_ns=lambda place: 0, norm_ns=2 * BUBBLE) as rig:
+            self.assertIsNotNone(rig.begin(), rig.messages)
+            running, places = rig.running, rig.places()
+            self.assertEqual(rig.clean(60, always)["mismatched"], 0)
+            self.assertEqual(places, {8}, "after all ops")
+            self.assertLess(max(rig.pairs(2, 9, always)), 0.005)
+            for number in range(9):
+                self.assertIsNotNone(rig.flip(number, 100, always), number)
+            rig.optimizer = types.SimpleNamespace(zero_grad=rig.optimizer.zero_grad, step=lambda: None)
+            for _ in range(8):
+                rig.step()
+            queued = running.checks
+            for _ in range(9):
+                rig.step()
+            self.assertEqual(running.checks, queued, "no optimizer of PyTorch ends the steps")
+
+    def test_the_host_drops_the_rest_of_a_check_when_data_arrives(self):
+        with rig_of(microbatches=4) as rig:
+            self.assertIsNotNone(rig.begin())
+            running, repeats = rig.running, []
+            for layer in running._layers[0]:
+                run = layer.run
+                layer.run = lambda kept, kind, over, run=run: run(kept, kind, lambda: repeats.append(kind) or True)
+            while len(repeats) < 5:
+                rig.step()
+            counts = rig.clean(20, always)
+            self.assertEqual((counts["mismatched"], counts["aborted"]), (0, 0))
+            self.assertEqual(set(repeats), {"B"}, "forwards have one part")
+
     def test_data_that_has_arrived_leaves_no_bubble(self):
         with rig_of(microbatches=4) as rig:
             self.assertIsNotNone(rig.begin())
@@ -132,7 +162,7 @@ class DeviceChecksTest(unittest.TestCase):
     def test_the_job_computes_the_same_as_without_checks(self):
         trained = []
         for share in (0.0, 0.02):
-            with rig_of(microbatches=4, settings=(0.1, None, share)) as rig:
+            with rig_of(microbatches=4, settings=(0.1, None, share), norm_ns=BUBBLE) as rig:
                 for _ in range(60):
                     rig.step()
                 self.assertEqual(rig.counts()["equal"] > 0, share > 0)
@@ -192,8 +222,8 @@ class DeviceChecksTest(unittest.TestCase):
             running, begin = rig.running, rig.running._begin
             begun = []
 
-            def begin_and_watch(step, work):
-                begin(step, work)
+            def begin_and_watch(step, work, over):
+                begin(step, work, over)
                 begun.append((weakref.ref(work.kept), work.end))
 
             running._begin = begin_and_watch
@@ -481,6 +511,7 @@ class HashTest(unittest.TestCase):
                 self.assertTrue(torch.equal(hashes(inside), whole), "wherever it is in memory")
         rows = torch.randn(64, 64)
         self.assertFalse(torch.equal(hashes(rows.flip(0)), hashes(rows)))
+        self.assertFalse(torch.equal(hashes(rows.flip(1)), hashes(rows)), "words that are exchanged within a part")
 
 
 class SplitRig(bubble_rig.Rig):
@@ -520,7 +551,9 @@ class MegatronRig(bubble_rig.Rig):
         from bubblescope_adapters import megatron_core
 
         rig, data = self, self.data
-        self.module.config = types.SimpleNamespace()
+        self.module.config = config = types.SimpleNamespace(finalize_model_grads_func=lambda *_: None)
+        if rig.norm_ns is not None:  # as the sum of the gradients of tied embeddings
+            config.finalize_model_grads_func = lambda *_: bubble_rig.dist.all_reduce(data)
 
         class P2PCommunicator:
             def _communicate(self, *, tensor_send_next, tensor_send_prev, recv_prev, recv_next, tensor_shape):
@@ -569,6 +602,7 @@ class MegatronRig(bubble_rig.Rig):
                 x = exchange(gradient=gradient, recv_prev=number + 1 < num_microbatches)[0]
             for number in range(num_microbatches - warm_up, num_microbatches):
                 exchange(gradient=backward(number, exchange(recv_next=True)[1]))
+            config.finalize_model_grads_func([model])
 
         schedules = types.SimpleNamespace(
             forward_step=forward_step, backward_step=backward_step, get_schedule_table=None,
@@ -598,6 +632,14 @@ class MegatronTest(unittest.TestCase):
                 self.assertEqual(rig.clean(60, always)["mismatched"], 0)
                 self.assertLess(max(rig.pairs(2, 9, always)), 0.005, synchronizes)
                 self.assertIsNotNone(rig.flip(7, 100, always), synchronizes)
+
+
+    def test_the_reduction_of_gradients_holds_checks(self):
+        with rig_of(kind=MegatronRig, microbatches=4, bubble_ns=lambda place: 0, norm_ns=BUBBLE) as rig:
+            self.assertIsNotNone(rig.begin(), rig.messages)
+            places = rig.places()
+            self.assertEqual(rig.clean(40, always)["mismatched"], 0)
+            self.assertEqual(places, {8, 9}, "of the reduction and of the norm")
 
 
 class RandomStateTest(unittest.TestCase):

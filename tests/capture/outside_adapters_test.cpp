@@ -19,6 +19,7 @@
 namespace bubblescope::test {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -78,6 +79,10 @@ TEST_F(OutsideFrameworks, AJobThatStandsNamesItsCycle) {
                 HasSubstr("rank 0: 0RECV_B0 waits for 1SEND_B0; rank 1: 1SEND_B0 is posted only after 1RECV_F1"));
 }
 
+MATCHER_P(IsCheckedOn, rank, "") {
+    return arg["rank"] == rank && arg["done"].template get<int>() > 0;
+}
+
 /// A job of PyTorch whose ranks compute one layer wrongly now and then, and have layers that cannot be checked.
 TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto run = [&](std::vector<std::string> command) {
@@ -111,6 +116,7 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto& replays = analysis["aadiff"]["checks"]["replay"];
     EXPECT_GT(replays["equal"].get<int>(), 0);
     EXPECT_GT(replays["mismatched"].get<int>(), 0);
+    EXPECT_THAT(analysis["aadiff"]["units"], Contains(IsCheckedOn(1)));
     for (const auto& finding : analysis["anomalies"]) {
         if (finding["kind"] != "aadiff-mismatch") continue;
         EXPECT_EQ(finding["rank"], 0);

@@ -54,7 +54,7 @@ class Block(nn.Module):
         if self.flips is not None and self.flips[0] == of and self.flips[2]():
             with torch.no_grad():
                 word = y.view(torch.int32)[0, :1]
-                word.copy_(word ^ (1 << self.flips[1]))
+                word.copy_(word ^ (1 << self.flips[1] if self.flips[1] < 31 else -1 << 31))
         return y
 
 
@@ -76,21 +76,22 @@ class _Planted:
 
 class Rig:
     def __init__(self, device, peer, sleep, bubble_ns, width=64, rows=16, layers=3, microbatches=8, dropout=0.1,
-                 settings=(0.1, None, 0.02), extra=()):
+                 settings=(0.1, None, 0.02), extra=(), norm_ns=None):
         """`peer` is a stream of the neighbours, and sleep(stream, ns) queues a pause on it. `bubble_ns` is a function of the
         number of receives since the start of the step. `settings` are margin, memory and cost of the checks. `extra` are
-        further layers."""
+        further layers. With `norm_ns`, the ranks sum their gradient norms, and this rank waits that long for the others."""
         from bubblescope_adapters import device as devices
         from bubblescope_adapters import events
 
         self.device, self.peer, self.sleep, self.bubble_ns = device, peer, sleep, bubble_ns
-        self.received, self.ended = 0, device.event()
+        self.norm_ns, self.received, self.ended = norm_ns, 0, device.event()
         self.early = False  # true if data arrives before a rank waits for it, as far as the host can tell
         self.messages, self._undo = [], []
         self.replace(events, "checks", lambda: settings)
         self.replace(events, "event_address", lambda: None)
         self.replace(events, "message", self.messages.append)
         self.replace(devices, "choose", lambda modules: device)
+        self.replace(dist, "all_reduce", self._sum)
         torch.manual_seed(3)
         place = torch.device(device.type)
         self.blocks = [Block(width, dropout).to(place) for _ in range(layers)]
@@ -144,8 +145,7 @@ class Rig:
     def plant(self, into):
         """The next op waits for data that arrives after the bubble."""
         job = self.device.current()
-        self.peer.wait_event(self.ended)
-        self.sleep(self.peer, self.bubble_ns(self.received))
+        self._wait(self.bubble_ns(self.received))
         if into.shape == self.data.shape:  # PyTorch first exchanges a number with its neighbours
             with self.device.on(self.peer):
                 into.copy_(self.data)
@@ -154,11 +154,24 @@ class Rig:
         job.wait_event(arrived)
         self.received += 1
 
+    def _wait(self, ns):
+        self.peer.wait_event(self.ended)
+        self.sleep(self.peer, ns)
+
+    def _sum(self, _):
+        self.end_op()
+        self._wait(self.norm_ns)
+        arrived = self.device.event()
+        arrived.record(self.peer)
+        self.device.current().wait_event(arrived)
+
     def step(self):
         self.received = 0
         self.end_op()
         self.optimizer.zero_grad(set_to_none=False)
         self.run()
+        if self.norm_ns is not None:
+            dist.all_reduce(sum([(weight.grad ** 2).sum() for weight in self.module.parameters()]))
         self.optimizer.step()
         self.device.current().synchronize()  # as a job that prints its loss
 
@@ -166,6 +179,13 @@ class Rig:
         running = self.running
         session = running and running._session
         return session.counts() if session else dict.fromkeys(("planned", "equal", "mismatched", "aborted"), 0)
+
+    def places(self):
+        """Places of the bubbles with checks from now on, as a set that grows."""
+        places, times = set(), self.running._times
+        learn = times.learn
+        times.learn = lambda step, now: places.update(work.place for work in step.works) or learn(step, now)
+        return places
 
     def begin(self, most=200):
         """Trains until checks begin. Returns the number of steps, or None if they do not."""
@@ -210,7 +230,9 @@ class Rig:
         before = self.counts()["mismatched"]
         on_job = lambda: self.running._stream != self.device.current()
         of = ("output", "input", "weight")[number // len(self.blocks) % 3]
-        block.flips = of, number % 31, on_job
+        weights = list(self.module.parameters())
+        copies = [weight.detach().clone() for weight in weights]
+        block.flips = of, number % 32, on_job
         try:
             for step in range(steps):
                 self.step()
@@ -222,6 +244,9 @@ class Rig:
             block.flips = None
             while any([step.turn == 0 for step in self.running._open]) and goes_on():
                 self.step()  # so that the next flip is not found by this one's checks
+            with torch.no_grad():  # a flip in an exponent can end in NaN everywhere, which hides later flips
+                for weight, copy in zip(weights, copies):
+                    weight.copy_(copy)
         return None
 
 

@@ -2,11 +2,13 @@
 compared with their first execution. The library behind bubblescope_aadiff.py plans the checks, selects those that fit, and
 determines the verdict on mismatches. The records are written to the capture.
 
-A framework's adapter calls begin_step(), began() and ended() around each op, fill() for each wait, and end_step().
+A framework's adapter calls begin_step(), began() and ended() around each op, fill() for each wait, end_ops() if waits follow
+the last op, and end_step() before the weights change.
 
 Checks use time on the job's thread, which has to copy their data; most of it is for gradients. This time is measured and
-limited to a share of a step; see Budget. A check starts only in a wait that was long enough in the last steps, and only
-while a core is free; see Waits and Neighbours."""
+limited to a share of a step; see Budget. It is elapsed time: on a busy machine, checks delay the job by more than the CPU
+time of its thread. A check starts only in a wait that was long enough in the last steps, and only while a core is free; see
+Waits and Neighbours."""
 
 import os
 import threading
@@ -14,7 +16,7 @@ import time
 
 from . import events
 from .check_budget import Budget, Waits
-from .framework import chosen
+from .framework import Stopped, chosen
 from .layers import KeptGradients, difference, digest, digests, spare
 from .neighbours import Neighbours
 from .rank_checks import RankChecks
@@ -88,6 +90,7 @@ class BubbleChecks(RankChecks):
         self.active = True # true if ops and waits are reported; false in steps without checks, to avoid overhead
         self._in_session = False  # true if the step belongs to the session
         self._number = 0
+        self._ops_over = False  # true between the last op and the end of the step
         self._arrived = 0 # time when the next op's input arrived
         self._until = 0  # time at which the wait is expected to end
         self._shortest = 0  # shortest duration of recent checks in nanoseconds; increases slowly
@@ -146,8 +149,15 @@ class BubbleChecks(RankChecks):
             if what not in self._wanted:
                 self._session.withdraw(op, what[3])
 
+    def end_ops(self):
+        begin = time.monotonic_ns()
+        self._join()
+        self._ops_over = True
+        self._spent += time.monotonic_ns() - begin
+
     def end_step(self):
         begin = time.monotonic_ns()
+        self._ops_over = False
         if self.active:
             self._join()  # required because the weights are about to change
             self._forget()
@@ -314,7 +324,8 @@ class BubbleChecks(RankChecks):
 
     def fill(self, wait, *_):
         """Calls `wait`, which returns when the rank's data has arrived. Until then, the worker runs checks. An unfinished
-        layer continues during the next op, unless both need random numbers."""
+        layer continues during the next op, unless both need random numbers. After the last op it ends first, because the
+        weights may change next."""
         self._until = begin = time.monotonic_ns()
         self._neighbours.waits(True)
         checks = self._begins_checks(begin)
@@ -329,9 +340,9 @@ class BubbleChecks(RankChecks):
             self._waits.over(now)
             if checks:
                 self._stopped, self._stop = now, True
-                if self._session is not None:
+                if self._session is not None and not self._ops_over:
                     self._arrived = now
-                if self._random:  # the worker sets _random before it reads _stop
+                if self._random or self._ops_over:  # the worker sets _random before it reads _stop
                     self._join()
             self._spent += time.monotonic_ns() - now
 
@@ -432,11 +443,14 @@ class BubbleChecks(RankChecks):
         self._random = kept is not None and (kept.layer.random or kind != "F" and not chosen().PARALLEL_BACKWARDS)
         if self._stop or kept is None or not kept.unchanged():
             return task.give_up()
-        with task:
-            once = kept.first(kind)
-            first = digests(once)
-            again = kept.layer.repeat(kept, kind)
-            second = digests(again)
+        try:
+            with task:
+                once = kept.first(kind)
+                first = digests(once)
+                again = kept.layer.repeat(kept, kind, lambda: self._stop)
+                second = digests(again)
+        except Stopped:
+            return task.give_up()
         self._note_time(task.end_ns - task.start_ns)
         self._budget.checked((kind, task.microbatch, task.chunk, task.layer))
         if first != second and not kept.unchanged():  # the job has changed the data in the meantime

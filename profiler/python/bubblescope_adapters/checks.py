@@ -5,6 +5,7 @@ import importlib
 
 from . import events, framework
 from .events import steps
+from .step_end import StepEnd
 
 
 class Checks:
@@ -16,7 +17,8 @@ class Checks:
         self._settings = events.checks()
         self._of = None  # the schedule to which `running` belongs
         self.running = None  # a BubbleChecks, or None
-        self._in_step = False
+        self._in_ops = False  # true from the start of a step to its last op
+        self._end_of_step = StepEnd(self.fill, self._end_step)
 
     @property
     def wanted(self):
@@ -59,24 +61,33 @@ class Checks:
         the schedule has changed."""
         if not self.wanted:
             return
+        self._end_of_step.begin_step()
         if self._of != key:
             self._of, self.running = key, None
             self.running = self._safely(self._make, describe) or None
         if self.running is not None:
-            self._in_step = True
+            self._in_ops = True
             self._safely(self.running.begin_step, steps.number)
 
     def end(self):
-        """Ends the step before its weights change. Calls without a step have no effect."""
-        if self.running is not None and self._in_step:
-            self._in_step = False
+        """Must be called after the last op of a step; further calls have no effect."""
+        if self.running is None or not self._in_ops:
+            return
+        self._in_ops = False
+        if self._end_of_step.open():
+            self._safely(self.running.end_ops)
+        else:
+            self._end_step()
+
+    def _end_step(self):
+        if self.running is not None:
             self._safely(self.running.end_step)
 
     def fill(self, wait, sends=False, arrived=lambda: False):
         """Calls `wait`, during which the rank is idle. `sends`: the call also begins sends. `arrived` returns True if there is
         nothing left to wait for; it does not block."""
         running = self.running
-        if running is None or not self._in_step:
+        if running is None or not (self._in_ops or self._end_of_step.is_open):
             return wait()
         return running.fill(wait, sends, arrived) if running.active else running.rest(wait)
 

@@ -24,13 +24,14 @@ def _hash(words, *dim):
 
 
 def hashes(tensor):
-    """A small tensor in the place of one that cannot be kept: two hashes of each of up to 64 parts. Tensors with one
-    different word never have equal hashes."""
+    """A small tensor in the place of one that cannot be kept: hashes of up to 64 parts, and of as many parts of every 64th
+    word. Tensors with one different word never have equal hashes, nor have those with two words exchanged, unless both
+    are in the same two parts."""
     words = _words(tensor).reshape(-1)
     if words.nbytes % 8 == 0:
         words = (words.clone() if words.storage_offset() else words).view(torch.int64)
-    words = words.view(_ROWS if words.numel() % _ROWS == 0 else 1, -1)
-    return torch.stack([_hash(words, 1), words.sum(1, dtype=torch.int64)])
+    rows = _ROWS if words.numel() % _ROWS == 0 else 1
+    return torch.stack([_hash(words.view(rows, -1), 1), words.view(-1, rows).sum(0, dtype=torch.int64)])
 
 
 class Comparison:

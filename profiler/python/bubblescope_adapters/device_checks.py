@@ -5,14 +5,15 @@ a check is queued on a stream of its own, behind the last op. Events on the devi
 read in a later step. A check is queued only if it is expected to fit: its time plus the margin is less than 80 % of the
 shortest of the last eight bubbles at this place. The place is the number of ops before it. Nothing can take queued work
 back, so a bubble gets one check, and another only once the first has ended: if a bubble ends early, the next op is delayed
-by one check of one layer.
+by one check of one layer. If the data arrives while the host is queuing a backward, the host drops the rest of it.
 
 Steps take turns: one with checks, one in which only the bubbles are measured, and a quiet one without any event between
 its ends. The session gets a step as a whole, once the device has finished it. Pairs of steps with and without checks
 measure delays, which Budget limits; see Delays.
 
 The data of a check is held until its last event has occurred. Before the optimizer, the job's stream waits for that event,
-so later changes of weights cannot reach the check; earlier changes show in the versions of the tensors.
+so later changes of weights cannot reach the check; earlier changes show in the versions of the tensors. Until then, waits
+for collectives after the last op hold checks too; see StepEnd.
 
 A backward is repeated with its forward, on aliases of the weights. For weight gradients, only hashes are kept; see
 HeldGradients."""
@@ -24,7 +25,7 @@ from . import events
 from .check_budget import Budget
 from .comparison import Comparison
 from .device_steps import CHECKED, MEASURED, QUIET, TRYING, TURNS, Step, Times, Work, apart, ns, pairs_of
-from .framework import CannotRepeat
+from .framework import CannotRepeat, Stopped
 from .held_data import HeldData
 from .layers import WEIGHT_GRADIENT, difference
 from .torch_framework import can_be_repeated
@@ -123,6 +124,10 @@ class DeviceChecks(HeldData):
         self._turn += 1
         return turn
 
+    def end_ops(self):
+        if self._step is not None:
+            self._step.ops_over = True
+
     @apart
     def end_step(self):
         step, self._step = self._step, None
@@ -193,7 +198,7 @@ class DeviceChecks(HeldData):
                 kept.layer.left_out.add(kind)  # the first layer of the model has no input gradient
 
     def _running(self):
-        return [work for step in list(self._open) + [self._step] if step is not None for work in step.works]
+        return [work for step in list(self._open) + [self._step] if step is not None for work in step.works + step.dropped]
 
     def rest(self, wait):
         """Calls `wait` in a step without checks."""
@@ -207,18 +212,32 @@ class DeviceChecks(HeldData):
             return wait()
         if not sends:
             self._use_bubble(step, arrived)
+        if step.ops_over:
+            self._begin_last_wait(step)
         result = wait()
         if not step.broken:
             self._end_wait(step, sends)
         return result
 
     @apart
+    def _begin_last_wait(self, step):
+        if self._device.capturing():
+            return self._forsake()
+        self._free = None
+        start = self._record(self._device.current())
+        step.waits.append([start, start])
+
+    @apart
     def _end_wait(self, step, sends):
-        if self._start is not None:
-            self._pool.append(self._start)
-        self._start = self._record(self._device.current())
+        end = self._record(self._device.current())
+        if step.ops_over:
+            step.waits[-1][1] = end
+        else:
+            if self._start is not None:
+                self._pool.append(self._start)
+            self._start = end
         if sends:
-            self._use_bubble(step, self._start.query)
+            self._use_bubble(step, end.query)
 
     @apart
     def _use_bubble(self, step, over):
@@ -235,7 +254,7 @@ class DeviceChecks(HeldData):
             events.message("checks in bubbles have stopped: %s: %s" % (type(problem).__name__, problem))
 
     def _queue(self, step, over):
-        place = len(step.ops)
+        place = step.place()
         if step.turn == TRYING:
             return self._next_trial(step)
         if step.turn != CHECKED or self._times.has_stopped(place, self._steps):
@@ -256,11 +275,11 @@ class DeviceChecks(HeldData):
                 # The verdict on a mismatch needs two more, and the host often learns of the mismatch too late to queue them.
                 work.times = 3 if self._suspect and 3 * needed < self._free else 1
                 self._free -= needed * work.times
-                return self._begin(step, work)
+                return self._begin(step, work, over)
 
     def _on_stream(self, step, work, queue):
         """Queues work behind the last op, with events around it."""
-        self._stream.wait_event(step.ops[-1][4])
+        self._stream.wait_event(step.idle_since())
         with self._device.on(self._stream):
             work.start = self._record(self._stream)
             try:
@@ -269,16 +288,19 @@ class DeviceChecks(HeldData):
                 work.end = step.last = self._record(self._stream)
         step.works.append(work)
 
-    def _begin(self, step, work):
+    def _begin(self, step, work, over):
         kept, kind = work.kept, work.key[0]
 
         def queue():
-            work.again = kept.layer.repeat(kept, kind)
+            work.again = kept.layer.repeat(kept, kind, over)
             work.comparison = Comparison(self._device, pairs_of(kept.first(kind), work.again))
             if work.times > 1:
                 work.repeated = self._repeat_twice(work)
 
-        self._on_stream(step, work, queue)
+        try:
+            self._on_stream(step, work, queue)
+        except Stopped:
+            step.dropped.append(work)
         self.checks += 1
         self._idle = 0
 
@@ -397,8 +419,9 @@ class DeviceChecks(HeldData):
                 for work in step.works:
                     self._judge(work)
             self._pool += [event for _, _, _, *pair in step.ops for event in pair]
-            for work in step.works + [work.more for work in step.works if work.more]:
+            for work in step.works + step.dropped + [work.more for work in step.works if work.more]:
                 self._pool += [work.start, work.end]
+            self._pool += [event for pair in step.waits for event in set(pair)]
             self._pool += [event for event in (step.begin, step.end, step.base) if event is not None]
 
     def _tell(self, step):

@@ -35,7 +35,7 @@ class Work:
 
     def __init__(self, step, key, kept):
         """`key` is (kind, micro-batch, chunk, layer)."""
-        self.number, self.place, self.key, self.kept = step.number, len(step.ops), key, kept
+        self.number, self.place, self.key, self.kept = step.number, step.place(), key, kept
         self.start = self.end = self.comparison = self.again = None
         self.valid = True  # false if the job has changed the data before it was ordered behind the check
         self.more = self.repeated = None  # further repetitions, and for each tensor two comparisons with each of both results
@@ -48,9 +48,25 @@ class Step:
         self.turn, self.number = turn, number
         self.ops = []  # (kind, micro-batch, chunk, start, end)
         self.works = []
+        self.dropped = []  # works that the arrival of data has ended before all was queued
+        self.ops_over = False
+        self.waits = []  # [start, end] of each wait after the last op
         self.begin = self.end = self.base = self.last = None  # events; `last` is the last one on the stream of checks
         self.base_ns = 0  # time of the host at `base`
         self.broken = False  # true if a CUDA graph was captured in the step
+
+    def place(self):
+        """Number of the current bubble: the number of ops before it, and of waits between it and the last op."""
+        return len(self.ops) + max(len(self.waits) - 1, 0)
+
+    def idle_since(self):
+        """Event at the start of the current bubble."""
+        return self.waits[-1][0] if self.waits else self.ops[-1][4]
+
+    def bubbles(self):
+        """(place, start, end, end of the work that follows) of each bubble."""
+        between = [(before[4], after[3], after[4]) for before, after in zip(self.ops, self.ops[1:])]
+        return list(enumerate(between + [(start, end, self.end) for start, end in self.waits], 1))
 
     def over(self):
         return (self.broken or self.end.query()) and (self.last is None or self.last.query())
@@ -71,21 +87,21 @@ class Times:
     def learn(self, step, now):
         """Takes the times of a finished step. Returns the delay by its checks."""
         length = ns(step.begin, step.end)
-        parts = [(place, before[4], after) for place, (before, after) in enumerate(zip(step.ops, step.ops[1:]), 1)]
         if step.turn == QUIET:
             self._delays.without("step", length)
         elif step.turn == MEASURED:
-            for place, ended, (_, _, _, start, end) in parts:
-                self.bubbles.add(place, ns(ended, start))
-                self._delays.without(place, ns(ended, end))
-        elif step.turn == CHECKED and step.works:
+            for place, (start, end, then) in step.bubbles():
+                self.bubbles.add(place, ns(start, end))
+                self._delays.without(place, ns(start, then))
+        elif step.turn == CHECKED and (step.works or step.dropped):
             self._delays.with_checks("step", length)
-            places = {work.place for work in step.works}
-            overrun = sum([self._overlap(work, op) for work in step.works for op in step.ops[work.place :]])
-            overrun += max(ns(step.ops[-1][4], step.last), 0)  # for which the optimizer waits
-            for place, ended, (_, _, _, _, end) in parts:
+            works = step.works + step.dropped
+            places = {work.place for work in works}
+            overrun = sum([self._overlap(work, op) for work in works for op in step.ops[work.place :]])
+            overrun += max(ns(step.waits[-1][1] if step.waits else step.ops[-1][4], step.last), 0)  # the optimizer waits
+            for place, (start, _, then) in step.bubbles():
                 if place in places:
-                    self._delays.with_checks(place, ns(ended, end))
+                    self._delays.with_checks(place, ns(start, then))
                     if self._delays.of(place) > self._share * length:
                         self._stop_at(place, now)
             return max(overrun, self._delays.of("step"))

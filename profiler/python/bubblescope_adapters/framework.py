@@ -10,6 +10,10 @@ class CannotRepeat(Exception):
     layer."""
 
 
+class Stopped(Exception):
+    """The job goes on, so the rest of a repetition is dropped."""
+
+
 def choose(module):
     """Must be called before the modules that repeat layers are loaded."""
     _modules[0] = module

@@ -11,10 +11,15 @@ import contextlib
 import time
 
 from . import bubblescope_aadiff as aadiff
-from .framework import CannotRepeat, chosen
+from .framework import CannotRepeat, Stopped, chosen
 from .trial import VARIES, Trial
 
 framework = chosen()
+_LONG = 200_000  # nanoseconds per operator, on average; StopsBetweenOperators takes about 13,000
+
+
+def _never():
+    return False
 
 
 def _splits(module):
@@ -275,6 +280,7 @@ class Layer:
         self.spent = 0  # nanoseconds spent on the job's thread to keep data
         self.shown = set()  # kinds of ops that a trial has shown to be repeatable
         self.left_out = set()  # kinds of ops that are not repeatable
+        self.long = set()  # kinds of ops whose operators take long, so that repetitions stop between them
         self._trials = {}  # number of trials by kind
         self._watchers = []
         self._forward = module.forward
@@ -322,20 +328,23 @@ class Layer:
         self.spent += time.monotonic_ns() - begin
         return result
 
-    def repeat(self, kept, kind):
-        """Repeats the layer on the kept data and returns the results, as tensors by name."""
-        if kept.random is None:
-            return self.run(kept, kind)
-        before = self.device.random_state()
+    def repeat(self, kept, kind, over=_never):
+        """Repeats the layer on the kept data and returns the results, as tensors by name. Raises Stopped if `over` returns
+        True between the forward and the backward, or between operators if these take long."""
+        stops = framework.StopsBetweenOperators(over) if kind in self.long else contextlib.nullcontext()
+        before = None if kept.random is None else self.device.random_state()
         try:
-            self.device.set_random_state(kept.random)
-            return self.run(kept, kind)
+            if before is not None:
+                self.device.set_random_state(kept.random)
+            with stops:
+                return self.run(kept, kind, over)
         finally:
-            self.device.set_random_state(before)
+            if before is not None:
+                self.device.set_random_state(before)
 
-    def run(self, kept, kind):
+    def run(self, kept, kind, over=_never):
         if kind != "F":
-            return self._run_backward(kept, kind)
+            return self._run_backward(kept, kind, over)
         return {OUTPUT: [tensor.detach() for tensor in self._run_forward(kept, self.gradients)[0]]}
 
     def _run_forward(self, kept, with_gradients):
@@ -354,9 +363,11 @@ class Layer:
             outputs = _tensors(self._forward(*args, **kwargs), [])
         return outputs, leaves
 
-    def _run_backward(self, kept, kind):
+    def _run_backward(self, kept, kind, over):
         with kept.parameters() as trained:
             outputs, leaves = self._run_forward(kept, True)
+            if over():
+                raise Stopped
             got = [(output, gradient) for output, gradient in zip(outputs, kept.got) if gradient is not None]
             inputs, weights = leaves if kind != "W" else [], trained if kind != "I" else []
             outputs = [output for output, _ in got]
@@ -369,8 +380,12 @@ class Layer:
         not."""
         with Trial(self, kept) as trial:
             once = digests(trial.first(kind))
+            begin = time.monotonic_ns()
             twice = digests(trial.again(kind))
+            took = time.monotonic_ns() - begin
         draws = trial.draws
+        if took > _LONG * trial.operators:
+            self.long.add(kind)
         if once != twice:
             raise CannotRepeat(VARIES)
         if kind != "F" and draws and kept.random is None:

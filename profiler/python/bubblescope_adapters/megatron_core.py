@@ -209,14 +209,15 @@ def _values(config, kwargs):
     return known
 
 
-def _finalized(config):
-    """Writes the gradient reduction of a step as an op during the step. Returns a function that restores the
-    configuration."""
+def _finalized(config, checks):
+    """Writes the gradient reduction of a step, which follows its last op, as an op during the step. Returns a function that
+    restores the configuration."""
     before = getattr(config, "finalize_model_grads_func", None)
     if before is None:
         return lambda: None
 
     def finalize(*args, **kwargs):
+        checks.end()
         with events.Range(b"REDUCE_GRAD"):
             return before(*args, **kwargs)
 
@@ -284,7 +285,7 @@ def _step(schedules, watch, checks, values, framework, version, known):
             key = (called, microbatches) + tuple(id(model) for model in _chunks(models))
             if not _overlaps(config):  # the layers of pairs are not called as modules, so they cannot be checked
                 checks.begin(key, lambda: checked(models, microbatches))
-            restore = _finalized(config)
+            restore = _finalized(config, checks)
 
             def end(over):
                 restore()

@@ -6,7 +6,7 @@ import sys
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .framework import CannotRepeat
+from .framework import CannotRepeat, Stopped
 
 torch = sys.modules["torch"]
 nn = torch.nn
@@ -217,8 +217,10 @@ class KnownOperators(TorchDispatchMode):
     def __init__(self, queues):
         super().__init__()
         self._forbids = queues and _chooses_order()
+        self.calls = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += 1
         if self._forbids and args and isinstance(args[0], torch.Tensor) and args[0].is_floating_point():
             name = function.overloadpacket.__name__.rstrip("_")
             adds = name in ("index_put", "_index_put_impl") and True in [*args[3:4], (kwargs or {}).get("accumulate")]
@@ -230,4 +232,17 @@ class KnownOperators(TorchDispatchMode):
         if function.namespace not in ("aten", "prims", "prim", "profiler"):
             # Libraries have other names for their communication, and no list can contain all of them.
             raise CannotRepeat("uses operators from '%s', which may communicate" % function.namespace)
+        return function(*args, **(kwargs or {}))
+
+
+class StopsBetweenOperators(TorchDispatchMode):
+    """Raises Stopped at the next operator of this thread once `over` returns True."""
+
+    def __init__(self, over):
+        super().__init__()
+        self._over = over
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if self._over():
+            raise Stopped
         return function(*args, **(kwargs or {}))

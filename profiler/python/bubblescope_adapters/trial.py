@@ -16,6 +16,7 @@ class Trial:
     def __init__(self, layer, kept):
         self._layer, self._kept = layer, kept
         self.draws = False  # true if the execution draws random numbers
+        self.operators = 0  # number of calls in an execution
         self.changed = ""  # the part of the layer's state that the execution has changed
 
     def __enter__(self):
@@ -27,8 +28,9 @@ class Trial:
     def first(self, kind):
         device = self._layer.device
         device.set_random_state(self._start)
-        with framework.KnownOperators(device.queues):
+        with framework.KnownOperators(device.queues) as known:
             results = self._layer.run(self._kept, kind)
+        self.operators = known.calls
         self.draws = not device.same(device.random_state(), self._start)
         self._state.compare()
         return results
