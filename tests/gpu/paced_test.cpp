@@ -2,6 +2,7 @@
 // is recorded must be the simulation.
 
 #include "runtime/backend/backend.h"
+#include "tests/gpu/test_device.h"
 #include "tests/support/emulated_device.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
@@ -129,6 +130,25 @@ TEST(EmulatedEvents, HaveATimeOnlyIfTheyAreTimedAndReached) {
     EXPECT_THROW((void)device.elapsed(first, second), std::logic_error) << "still queued";
     device.finish(stream);
     EXPECT_EQ(device.elapsed(first, second), TimeNs{0});
+}
+
+// An event without timing that is used again would have no time when a check asks whether its tensor has arrived.
+TEST(EmulatedEvents, OfHandOversHaveATimeInRunsWithChecks) {
+    const auto device = std::make_shared<EmulatedDevice>(7U);
+    const auto queue = makeQueue(device);
+    queue->beginStep();
+    const auto handedOver = [&] {
+        Buffer values = queue->pool().take(64);
+        device->zero(values.as<void>(), values.bytes(), queue->stream());
+        return queue->handOver(queue->give(std::move(values), 4, 4, Storage::Float));
+    };
+    Tensor before = handedOver();
+    queue->finish();
+    before = Tensor(); // returns its event
+    queue->prepareChecks();
+    const Tensor after = handedOver();
+    queue->finish();
+    EXPECT_TRUE(queue->arrived(after, TimeNs{1}, TimeNs::max()));
 }
 
 // The ops that become a CUDA graph: an op that is a new graph every time would cost more than its kernels one by one.
