@@ -1,6 +1,7 @@
 #include "core/request/communication_choices.h"
 
 #include "core/graph/hang.h"
+#include "core/schedule/order_parts.h"
 
 #include <fmt/format.h>
 
@@ -23,11 +24,8 @@ struct Edge {
 
 std::set<Edge> edgesOf(const Schedule& order) {
     std::set<Edge> edges;
-    for (int stage = 0; stage + 1 < order.stages(); ++stage) {
-        const Rank low = locate(order.placement, order.pp, Stage{stage}).rank;
-        const Rank high = locate(order.placement, order.pp, Stage{stage + 1}).rank;
-        if (low != high) edges.insert({{low, high}, {high, low}});
-    }
+    for (const auto& [low, high] : linkedRanks(order))
+        edges.insert({{low, high}, {high, low}});
     return edges;
 }
 
@@ -62,10 +60,7 @@ std::vector<CommunicatorRule> mergedEdges(const LoweredSchedule& lowered, QueueM
 
 std::size_t communicatorCount(const Communicators& communicators, const Schedule& order) {
     std::set<std::int64_t> numbers;
-    for (int stage = 0; stage + 1 < order.stages(); ++stage) {
-        const Rank low = locate(order.placement, order.pp, Stage{stage}).rank;
-        const Rank high = locate(order.placement, order.pp, Stage{stage + 1}).rank;
-        if (low == high) continue;
+    for (const auto& [low, high] : linkedRanks(order)) {
         numbers.insert(communicators.of(Payload::Activation, low, high, order.pp));
         numbers.insert(communicators.of(Payload::Gradient, high, low, order.pp));
     }

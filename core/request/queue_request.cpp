@@ -2,6 +2,7 @@
 
 #include "core/base/field.h"
 #include "core/cost/cost_files.h"
+#include "core/schedule/order_parts.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +13,7 @@ namespace {
 
 /// Each neighbouring pair of stages exchanges activations and gradients.
 Status checkCovers(const Communicators& communicators, const Schedule& order, const std::string& file) {
-    const int step = routes(order.placement);
-    for (int stage = 0; stage + step < order.stages(); ++stage) {
-        const Rank low = locate(order.placement, order.pp, Stage{stage}).rank;
-        const Rank high = locate(order.placement, order.pp, Stage{stage + step}).rank;
-        if (low == high) continue;
+    for (const auto& [low, high] : linkedRanks(order)) {
         const bool up = communicators.of(Payload::Activation, low, high, order.pp) >= 0;
         const bool down = communicators.of(Payload::Gradient, high, low, order.pp) >= 0;
         if (up && down) continue;

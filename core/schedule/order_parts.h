@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 
@@ -29,6 +31,20 @@ namespace bubblescope {
             slices = std::max(slices, op.sequence + 1);
     }
     return slices;
+}
+
+/// Pairs of ranks of which the first sends activations to the second and receives their gradients. A pair occurs once
+/// for each two stages that it joins.
+[[nodiscard]] inline std::vector<std::pair<Rank, Rank>> linkedRanks(const Schedule& order) {
+    std::vector<std::pair<Rank, Rank>> links;
+    for (int stage = 0; stage < order.stages(); ++stage) {
+        const int next = stageAfter(order.placement, stage);
+        if (next >= order.stages()) continue;
+        const Rank low = locate(order.placement, order.pp, Stage{stage}).rank;
+        const Rank high = locate(order.placement, order.pp, Stage{next}).rank;
+        if (low != high) links.emplace_back(low, high);
+    }
+    return links;
 }
 
 } // namespace bubblescope
