@@ -1,32 +1,16 @@
 #include "runtime/engine/engine.h"
 
-#include "core/schedule/weight_versions.h"
 #include "runtime/engine/rank_loop.h"
 #include "runtime/engine/rank_threads.h"
 
-#include <algorithm>
 #include <deque>
 #include <utility>
 
 namespace bubblescope::runtime {
-namespace {
-
-std::uint64_t opsOfRun(const EngineConfig& config, const EngineParts& parts, const RunMesh& mesh) {
-    std::size_t ops = 0;
-    for (const Transport* const transport : parts.ranks) {
-        const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(transport->rank()).index()];
-        ops += 1 + static_cast<std::size_t>(updatesWithin(list)) +
-               static_cast<std::size_t>(
-                   std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
-    }
-    return static_cast<std::uint64_t>(config.steps) * ops;
-}
-
-} // namespace
 
 Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control) {
     RunState state(config, parts, control);
-    control.total = opsOfRun(config, parts, state.mesh);
+    control.total = static_cast<std::uint64_t>(config.steps) * state.opsOfStep(config.schedule);
     std::deque<RankLoop> loops;
     for (std::size_t local = 0; local < parts.ranks.size(); ++local)
         loops.emplace_back(state, local);

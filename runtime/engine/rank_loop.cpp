@@ -98,8 +98,15 @@ void RankLoop::endStep() {
         StepTimeline& step = rank_.run.observed[static_cast<std::size_t>(rank_.step % 2)];
         step.index = rank_.step;
         step.fitWindow();
-        if (std::optional<RunOrder> order = rank_.parts.next_order(step))
-            rank_.run.order.set(rank_.step + 2, std::move(*order));
+        if (std::optional<RunOrder> order = rank_.parts.next_order(step)) {
+            const int from = rank_.step + 2;
+            if (from < rank_.config.steps) { // the order may split backwards, or no longer split them
+                const auto steps = static_cast<std::uint64_t>(rank_.config.steps - from);
+                const std::uint64_t before = rank_.run.opsOfStep(rank_.run.order.of(from - 1)->schedule);
+                rank_.run.control.total += steps * (rank_.run.opsOfStep(order->schedule) - before);
+            }
+            rank_.run.order.set(from, std::move(*order));
+        }
     }
     if (!rank_.parts.after_step) return;
     Status status = rank_.parts.after_step();

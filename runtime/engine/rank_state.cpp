@@ -1,6 +1,7 @@
 #include "runtime/engine/rank_state.h"
 
 #include "core/schedule/order_parts.h"
+#include "core/schedule/weight_versions.h"
 #include "runtime/engine/run_ended.h"
 
 #include <fmt/format.h>
@@ -64,6 +65,16 @@ RunState::RunState(const EngineConfig& engine_config, const EngineParts& engine_
         step.ranks.resize(config.schedule.ranks.size());
         step.comm.resize(config.schedule.ranks.size());
     }
+}
+
+std::uint64_t RunState::opsOfStep(const Schedule& schedule) const {
+    std::uint64_t ops = 0;
+    for (const Transport* const transport : parts.ranks) {
+        const std::vector<Op>& list = schedule.ranks[mesh.rankOf(transport->rank()).index()];
+        const auto listed = std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; });
+        ops += 1 + static_cast<std::uint64_t>(updatesWithin(list)) + static_cast<std::uint64_t>(listed);
+    }
+    return ops;
 }
 
 RankState::RankState(RunState& run_state, std::size_t local)

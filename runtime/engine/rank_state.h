@@ -61,6 +61,9 @@ private:
 struct RunState {
     RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control);
 
+    /// Number of ops that the ranks of this process execute in a step with this order, including optimizers.
+    [[nodiscard]] std::uint64_t opsOfStep(const Schedule& schedule) const;
+
     const EngineConfig& config;
     const EngineParts& parts;
     const RunMesh mesh;
