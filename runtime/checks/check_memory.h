@@ -12,9 +12,9 @@ namespace bubblescope::runtime {
 /// A check keeps the inputs and results of a layer from its op to its bubble. For n tokens, width h, a heads and
 /// vocabulary V, the sizes in activations are:
 ///
-///     block       F 12nh    I 21nh    W 18nh    B 22nh
-///     embedding   2nh in any op
-///     head        nV + 4nh in any op
+/// - block: 12nh in F, 21nh in I, 18nh in W, 22nh in B
+/// - embedding: 2nh in any op
+/// - head: nV + 4nh in any op
 ///
 /// plus 4 bytes for each head and token, and in W and B for each weight of the layer twice: the sum of gradients before
 /// and after the op. At most, all checks of a step are kept at the same time, and in the first step one more of each
