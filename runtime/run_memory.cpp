@@ -98,10 +98,10 @@ Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks, c
     }
     if (need.total() <= memory->bytes) return {};
     if (need.total() - need.checks <= memory->bytes) {
-        return usageError(fmt::format("checks may need {} of the GPU's memory, but only {} of {} are left",
-                                      formatBytes(need.checks), formatBytes(memory->bytes - need.total() + need.checks),
-                                      formatBytes(memory->bytes)),
-                          fmt::format("limit the memory of checks, or omit {}", Field("aadiff")));
+        return usageError(
+            fmt::format("checks may need {} of the GPU's memory, but only {} of {} are left", formatBytes(need.checks),
+                        formatBytes(memory->bytes - need.total() + need.checks), formatBytes(memory->bytes)),
+            fmt::format("limit the memory of checks with {}, or omit {}", Field("aadiff_memory"), Field("aadiff")));
     }
     need.checks = 0;
     return usageError(fmt::format("the model does not fit: its {} on this GPU need at least {} ({} for weights, "

@@ -13,8 +13,9 @@
 namespace bubblescope {
 
 /// Request inputs that messages can name, in alphabetical order.
-inline constexpr std::array<std::string_view, 88> kFields{
+inline constexpr std::array<std::string_view, 89> kFields{
     "aadiff",
+    "aadiff_memory",
     "activation_bytes",
     "activation_sizes",
     "all",
