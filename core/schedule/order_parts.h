@@ -33,8 +33,8 @@ namespace bubblescope {
     return slices;
 }
 
-/// Pairs of ranks of which the first sends activations to the second and receives their gradients. A pair occurs once
-/// for each two stages that it joins.
+/// Pairs of different ranks: the first sends activations to the second, which returns gradients. A pair occurs once for
+/// each two stages that it joins.
 [[nodiscard]] inline std::vector<std::pair<Rank, Rank>> linkedRanks(const Schedule& order) {
     std::vector<std::pair<Rank, Rank>> links;
     for (int stage = 0; stage < order.stages(); ++stage) {
