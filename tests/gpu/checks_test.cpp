@@ -41,12 +41,17 @@ TEST_P(CheckedPipelines, CoverWhatIsPlannedAndTrainToTheSameBits) {
         const std::uint64_t weights = checked.train(static_cast<int>(steps));
         EXPECT_TRUE(checked.run.mismatches.empty());
         std::set<std::tuple<Rank, Chunk, OpKind, int>> seen;
+        std::string others;
         for (const CheckRecord& check : checked.checks(CheckKind::Replay)) {
-            if (check.outcome == CheckOutcome::Equal)
+            if (check.outcome == CheckOutcome::Equal) {
                 seen.insert({check.rank, check.op.chunk, check.op.kind, check.layer});
+            } else {
+                others += fmt::format("\nstep {}, rank {}, {}, layer {}: {}", check.step, check.rank.value,
+                                      opName(check.op), check.layer, checkOutcomeName(check.outcome));
+            }
         }
         if (timeIsMadeUp()) {
-            EXPECT_EQ(seen.size(), units) << "in " << steps << " steps";
+            EXPECT_EQ(seen.size(), units) << "in " << steps << " steps" << others;
         }
         EXPECT_GT(seen.size(), 0U);
         EXPECT_GT(checked.outcomes(CheckKind::Transfer)[CheckOutcome::Equal], 0);
