@@ -219,12 +219,12 @@ class Rig:
         return delays
 
     def clean(self, count, goes_on):
-        """Runs until this many more checks were equal. Returns the numbers of new checks by outcome, and of steps."""
+        """Runs until this many more checks were equal. Returns the numbers of new checks by outcome and of steps."""
         before, steps = self.counts(), 0
         while self.counts()["equal"] < before["equal"] + count and goes_on():
             self.step()
             steps += 1
-        return {name: number - before[name] for name, number in self.counts().items()}, steps
+        return {name: number - before[name] for name, number in self.counts().items()} | {"steps": steps}
 
     def flip(self, number, steps, goes_on):
         """Plants a wrong bit that stays, in an output or a gradient. Returns the number of steps until a check finds it, or None."""
@@ -297,10 +297,10 @@ def report(rig, say, *, pairs, block, clean, flips, goes_on):
         found.append(steps)
     known = [one for one in found if one is not None]
     say("planted flips: %d of %d found, after at most %s steps" % (len(known), len(found), max(known, default="-")))
-    counts, steps = rig.clean(clean, goes_on)
+    counts = rig.clean(clean, goes_on)
     say("clean checks: %(equal)d equal, %(mismatched)d mismatched, %(aborted)d aborted" % counts)
-    share = counts["equal"] / max(1, steps * rig.executions)
-    say("repeated: %.1f %% of the layers' executions in %d steps" % (100 * share, steps))
+    share = counts["equal"] / max(1, counts["steps"] * rig.executions)
+    say("repeated: %.1f %% of the layers' executions in %d steps" % (100 * share, counts["steps"]))
     # A replay of whole steps repeats a share of all executions at a delay of at least that share.
     delay = statistics.fmean(delays) if delays else 0
     if delay > 0:

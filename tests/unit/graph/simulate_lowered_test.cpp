@@ -133,7 +133,7 @@ TEST(SimulateLowered, WeightsRunBesideOps) {
     const auto order = makeSchedule({"1f1b", "", 2, 4, 1}).value();
     const auto lowered = lowerAsTorch(order, {}).value();
     const auto at_once = simulateLowered(lowered, costs(TimeNs{0}), {}).value();
-    const auto gathered = simulateLowered(lowered, costs(TimeNs{0}), {}, {3 * kUnit, TimeNs{0}}).value();
+    const auto gathered = simulateLowered(lowered, costs(TimeNs{0}), {}, {{3 * kUnit, TimeNs{0}}}).value();
     EXPECT_EQ(gathered.step.ranks[0][0].start, 3 * kUnit) << "the first op waits for its weights";
     EXPECT_LE(gathered.step.ranks[1][0].start, 4 * kUnit) << "rank 1 gathered its own meanwhile";
     EXPECT_EQ(gathered.step.wall(), at_once.step.wall() + 3 * kUnit);
