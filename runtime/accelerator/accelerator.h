@@ -136,7 +136,7 @@ public:
     /// Results are bit-identical for equal shapes, storage and alignment.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
 
-    /// A note for the user: the kernels for fused attention, and the reason for them. Empty if there is no choice.
+    /// Tells the user which kernels compute fused attention and why they were chosen; empty if there is no choice.
     [[nodiscard]] virtual std::string attentionNote() const { return {}; }
     /// True if the functions below support heads of this width and storage.
     [[nodiscard]] virtual bool fusesAttention(Storage /*storage*/, std::int64_t /*width*/) const { return false; }

@@ -155,6 +155,8 @@ class _Spare:
 
 
 spare = _Spare()
+
+
 class KeptGradients(Kept):
     """One execution of a layer whose backward is repeated: the gradients that it receives and
     returns."""
